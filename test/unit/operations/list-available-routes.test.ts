@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { ListAvailableRoutesRequestSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
-import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
+import type { CachePolicy } from "../../../src/operations/operation.js";
+import { createCallContext } from "./call-context.js";
 
 const SETTINGS = { mainnet: getBuiltInFeeSettings("mainnet"), goerli: getBuiltInFeeSettings("goerli") };
 
@@ -16,17 +17,7 @@ function setup({ hasCachedSettings }: { readonly hasCachedSettings: boolean }) {
       peek: (network) => (hasCachedSettings ? SETTINGS[network] : undefined),
     },
   });
-  const context: CallContext = {
-    requestId: "r",
-    caller: "127.0.0.1",
-    signal: new AbortController().signal,
-    timeoutMs: undefined,
-    addLogFields: () => {},
-    setCachePolicy: (policy) => policies.push(policy),
-    setResponseMetadata: () => {},
-    countAsRequests: () => undefined,
-    describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
-  };
+  const context = createCallContext({ setCachePolicy: (policy) => policies.push(policy) });
   const list = (filter: object) => operation(create(ListAvailableRoutesRequestSchema, filter), context);
   return { list, policies };
 }

@@ -2,19 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { CallContext } from "../../../src/operations/operation.js";
 import { type DeadlineOptions, withDeadline } from "../../../src/operations/with-deadline.js";
 import { createFairQuota } from "../../../src/resilience/fair-quota.js";
+import { createCallContext } from "./call-context.js";
 
-const createContext = (overrides: Partial<CallContext> = {}): CallContext => ({
-  requestId: "r",
-  caller: "127.0.0.1",
-  signal: new AbortController().signal,
-  timeoutMs: undefined,
-  addLogFields: () => {},
-  setCachePolicy: () => {},
-  setResponseMetadata: () => {},
-  countAsRequests: () => undefined,
-  describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
-  ...overrides,
-});
 const createOptions = (maxTimeoutMs: number, capacity = 100): DeadlineOptions => ({
   maxTimeoutMs,
   callerQuota: createFairQuota(() => capacity),
@@ -33,16 +22,16 @@ function createHangingOperation() {
 
 describe("withDeadline", () => {
   test("passes responses and errors through", async () => {
-    expect(await withDeadline(async (x: number) => x + 1, createOptions(1000))(1, createContext())).toBe(2);
+    expect(await withDeadline(async (x: number) => x + 1, createOptions(1000))(1, createCallContext())).toBe(2);
     const failing = withDeadline(async () => {
       throw new Error("mine");
     }, createOptions(1000));
-    await expect(failing(null, createContext())).rejects.toThrow("mine");
+    await expect(failing(null, createCallContext())).rejects.toThrow("mine");
   });
 
   test("ends an operation that hangs, and fires its signal", async () => {
     const { operation, signals } = createHangingOperation();
-    await expect(withDeadline(operation, createOptions(20))(null, createContext())).rejects.toMatchObject(
+    await expect(withDeadline(operation, createOptions(20))(null, createCallContext())).rejects.toMatchObject(
       deadlineExceeded,
     );
     expect(signals[0]?.aborted).toBe(true);
@@ -51,21 +40,21 @@ describe("withDeadline", () => {
   test("applies the caller's timeout if it is shorter", async () => {
     const { operation } = createHangingOperation();
     await expect(
-      withDeadline(operation, createOptions(60_000))(null, createContext({ timeoutMs: 20 })),
+      withDeadline(operation, createOptions(60_000))(null, createCallContext({ timeoutMs: 20 })),
     ).rejects.toMatchObject(deadlineExceeded);
   });
 
   test("applies the configured maximum if the caller's timeout is longer", async () => {
     const { operation } = createHangingOperation();
     await expect(
-      withDeadline(operation, createOptions(20))(null, createContext({ timeoutMs: 60_000 })),
+      withDeadline(operation, createOptions(20))(null, createCallContext({ timeoutMs: 60_000 })),
     ).rejects.toMatchObject(deadlineExceeded);
   });
 
   test("reports DEADLINE_EXCEEDED even if the operation rejects because of the signal", async () => {
     const operation = (_: null, { signal }: CallContext) =>
       new Promise<string>((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
-    await expect(withDeadline(operation, createOptions(20))(null, createContext())).rejects.toMatchObject(
+    await expect(withDeadline(operation, createOptions(20))(null, createCallContext())).rejects.toMatchObject(
       deadlineExceeded,
     );
   });
@@ -73,23 +62,23 @@ describe("withDeadline", () => {
   test("fires the signal when the caller disconnects", async () => {
     const { operation, signals } = createHangingOperation();
     const caller = new AbortController();
-    Promise.resolve(withDeadline(operation, createOptions(50))(null, createContext({ signal: caller.signal }))).catch(
-      () => {},
-    );
+    Promise.resolve(
+      withDeadline(operation, createOptions(50))(null, createCallContext({ signal: caller.signal })),
+    ).catch(() => {});
     expect(signals[0]?.aborted).toBe(false);
     caller.abort();
     expect(signals[0]?.aborted).toBe(true);
   });
 
   test("returns a synchronous response synchronously, without reading the signal", () => {
-    const context = createContext();
+    const context = createCallContext();
     Object.defineProperty(context, "signal", {
       get: () => {
         throw new Error("the signal was read");
       },
     });
     expect(withDeadline((x: number) => x + 1, createOptions(1000))(1, context)).toBe(2);
-    expect(() => withDeadline(() => 1, createOptions(1000))(null, createContext({ timeoutMs: 0 }))).toThrow(
+    expect(() => withDeadline(() => 1, createOptions(1000))(null, createCallContext({ timeoutMs: 0 }))).toThrow(
       "the deadline passed before the call arrived",
     );
   });
@@ -97,18 +86,18 @@ describe("withDeadline", () => {
   test("fires the signal when a synchronous operation returns or throws", () => {
     const signals: AbortSignal[] = [];
     const recordSignal = (_: null, { signal }: CallContext) => signals.push(signal);
-    withDeadline(recordSignal, createOptions(1000))(null, createContext());
+    withDeadline(recordSignal, createOptions(1000))(null, createCallContext());
     const failing = (_: null, context: CallContext) => {
       recordSignal(null, context);
       throw new Error("mine");
     };
-    expect(() => withDeadline(failing, createOptions(1000))(null, createContext())).toThrow("mine");
+    expect(() => withDeadline(failing, createOptions(1000))(null, createCallContext())).toThrow("mine");
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
   test("passes log fields and the cache policy on to the caller's context", () => {
     const calls: unknown[] = [];
-    const context = createContext({
+    const context = createCallContext({
       addLogFields: (fields) => calls.push(fields),
       setCachePolicy: (policy) => calls.push(policy),
     });
@@ -126,15 +115,15 @@ describe("withDeadline", () => {
     const { operation, signals } = createHangingOperation();
     const [waiting, synchronous] = [withDeadline(operation, options), withDeadline((x: number) => x + 1, options)];
     const first = new AbortController();
-    const [one, two] = [first, new AbortController()].map(({ signal }) => waiting(null, createContext({ signal })));
+    const [one, two] = [first, new AbortController()].map(({ signal }) => waiting(null, createCallContext({ signal })));
     expect([one, two].every((call) => call instanceof Promise)).toBe(true);
-    expect(() => waiting(null, createContext())).toThrow(
+    expect(() => waiting(null, createCallContext())).toThrow(
       expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 }),
     );
     // The rejected call is aborted.
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, true]);
-    expect(synchronous(1, createContext())).toBe(2);
-    const other = waiting(null, createContext({ caller: "192.0.2.1" }));
+    expect(synchronous(1, createCallContext())).toBe(2);
+    const other = waiting(null, createCallContext({ caller: "192.0.2.1" }));
     expect(other).toBeInstanceOf(Promise);
     for (const call of [one, two, other]) await expect(call).rejects.toMatchObject(deadlineExceeded);
   });
@@ -145,15 +134,15 @@ describe("withDeadline", () => {
     ["times out", () => new Promise<number>(() => {})],
   ])("releases the slot when a call %s", async (_, operation) => {
     const call = withDeadline(operation, createOptions(20, 2));
-    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve(call(null, createContext())).catch(() => {});
-    const last = call(null, createContext());
+    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve(call(null, createCallContext())).catch(() => {});
+    const last = call(null, createCallContext());
     expect(last).toBeInstanceOf(Promise);
     await Promise.resolve(last).catch(() => {});
   });
 
   test("causes no unhandled rejection when a rejected call fails later", async () => {
     const failing = withDeadline(async () => Promise.reject(new Error("mine")), createOptions(1000, 0));
-    expect(() => failing(null, createContext())).toThrow("too many calls are waiting here");
+    expect(() => failing(null, createCallContext())).toThrow("too many calls are waiting here");
     await new Promise((resolve) => setImmediate(resolve));
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ListTransfersRequestSchema, type ListTransfersResponse } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
-import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import type { CachePolicy } from "../../../../src/operations/operation.js";
 import { createListTransfers } from "../../../../src/operations/transfers/list-transfers.js";
 import type { PriceTable } from "../../../../src/prices/token-prices.js";
 import type { DetailsOutcome, TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
@@ -11,6 +11,7 @@ import type { ListPosition } from "../../../../src/transfers/index/store/pages/t
 import type { TransferFilter, TransferLister } from "../../../../src/transfers/list/transfer-lister.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import { createChainAccess, createStatus, repeatedByteHash } from "../../../support/stubs/transfer-fixtures.js";
+import { createCallContext } from "../call-context.js";
 
 const ACCOUNT = `0x${"aB".repeat(20)}`;
 const NEXT: ListPosition = {
@@ -62,20 +63,13 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", outco
     maxTimeoutMs: 10_000,
     monotonicNow: () => 0,
   });
-  const context: CallContext = {
-    requestId: "r",
-    caller: "127.0.0.1",
-    signal: new AbortController().signal,
-    timeoutMs: undefined,
-    addLogFields: () => {},
+  const context = createCallContext({
     setCachePolicy: (policy) => policies.push(policy),
-    setResponseMetadata: () => {},
     countAsRequests(count) {
       counts.push(count);
       return counted;
     },
-    describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
-  };
+  });
   const list = (request: MessageInitShape<typeof ListTransfersRequestSchema>) =>
     operation(create(ListTransfersRequestSchema, { account: ACCOUNT, ...request }), context);
   return { list, lists, policies, counts };
