@@ -136,6 +136,14 @@ describe("a compared quote", () => {
     },
   );
 
+  test("differs if the SDK's has no such value; the case is of the last comparison", async () => {
+    const { bonderFee: _, ...incomplete } = reference;
+    const quotes = [async () => differing, async () => differing, async () => incomplete];
+    const result = await setup(quotes).compare();
+    expect(result).toMatchObject({ outcome: "different" });
+    expect(result).toHaveProperty("case.sdkQuote", incomplete);
+  });
+
   test("with details differs if an intermediate value does", async () => {
     const details = { ...({} as QuoteDetails), steps: { ...steps, rate: 0.8 } };
     const quoteWithDetails = async () => ({ ...served, quote: { ...quote, details } });
