@@ -119,7 +119,10 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     }
   });
 
-  test("statements are prepared by the server itself, and not through a pooler", async () => {
+  test.each([
+    ["are lost", "deallocate all", "26000"],
+    ["return other types", "alter table sends alter column log_index type bigint", "0A000"],
+  ])("statements are prepared by the server itself, not through a pooler, until they %s", async (_, change, code) => {
     const { sends, deliveries, chainIds } = createRandomEvents(createRandom(3), 50);
     const { direct, pooled } = await createDatabase();
     const index = await open(direct);
@@ -140,6 +143,10 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     const behindPooler = await open(pooled);
     expect(await readAll(behindPooler.reader)).toEqual(found);
     expect(await listPrepared(behindPooler.pools)).toEqual([]);
+    await index.pools.read.query(change);
+    const executed = index.pools.read.query(`execute "transfersByHash" ('')`);
+    await expect(executed).rejects.toMatchObject({ code });
+    expect(await readAll(index.reader)).toEqual(found);
     await index.pools.read.query("deallocate all");
     expect(await readAll(index.reader)).toEqual(found);
     expect(await listPrepared(index.pools)).toEqual([]);
