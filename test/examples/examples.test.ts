@@ -4,14 +4,16 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectChains } from "../../devnet/chain/local-chains.js";
+import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { findTool } from "../support/find-tool.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { mineBlocks } from "../support/service/local-transfers.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
-// Every example in docs/clients.md prints what the service returns for the same requests over GET.
+// Every example in docs/clients.md prints what the service returns for the same requests over GET. The network is the test's
+// own: answers name blocks, and other tests produce some.
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const page = readFileSync(join(project, "docs/clients.md"), "utf8");
@@ -21,6 +23,7 @@ const LIST_PATH =
   "&token=HOP&fromChain=arbitrum&toChain=optimism&pageSize=20";
 
 const indexFolder = useTemporaryFolder();
+let network: LocalNetwork;
 let gateway: TestGateway;
 /** The responses to the requests of the examples. */
 let responses: readonly unknown[];
@@ -28,10 +31,12 @@ let responses: readonly unknown[];
 let lines: readonly string[];
 
 beforeAll(async () => {
-  const chains = connectChains(inject("network").chains);
+  network = await startLocalNetwork({ blockTimeMs: 3_600_000 });
+  const chains = connectChains(network.chains);
   // Watches end when both blocks are final.
   await Promise.all(["arbitrum", "optimism"].map((slug) => mineBlocks(chains, slug, 70)));
-  gateway = await startGateway({ INDEX: `sqlite:${join(indexFolder(), "index")}`, INDEX_FROM: "2020-01-01" });
+  const index = { INDEX: `sqlite:${join(indexFolder(), "index")}`, INDEX_FROM: "2020-01-01" };
+  gateway = await startGateway({ ...network.environment, ...index });
   const covered = async () => expect((await gateway.get(LIST_PATH)).body).toMatchObject({ coveredFrom: 0 });
   await vi.waitFor(covered, { timeout: 60_000, interval: 200 });
   // The fee depends on the bytes of the deadline, and so on the second of the request.
@@ -67,6 +72,7 @@ beforeAll(async () => {
 afterAll(async () => {
   vi.useRealTimers();
   await gateway.stop();
+  await network.stop();
 });
 
 test("the service answers every request of the examples", () => {
@@ -109,7 +115,8 @@ describe("TypeScript", () => {
   });
 
   test("with fetch, retrying after Retry-After", async () => {
-    const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "3", IP_RATE_LIMIT_WINDOW_MS: "1000" });
+    const limits = { IP_RATE_LIMIT_REQ_PER_SEC: "3", IP_RATE_LIMIT_WINDOW_MS: "1000" };
+    const limited = await startGateway({ ...network.environment, ...limits });
     const fetches = vi.spyOn(globalThis, "fetch");
     try {
       const withoutIndex = lines.map((line) =>
