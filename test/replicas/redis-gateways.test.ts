@@ -16,12 +16,14 @@ const COUNTED_MS = 15_000;
 const FIRST_QUOTES_MS = 1_500;
 /** The default of QUOTE_MAX_STALE_MS. */
 const MAX_STALE_SECONDS = 30;
+/** Deliveries carry a deadline. One second in 256 it has a zero byte more, which costs less gas: some millionths. */
+const MAX_DIFFERENCE = 1e-5;
 
 interface Answer {
   readonly path: string;
   readonly status: number;
   readonly age: number;
-  readonly received: unknown;
+  readonly received: string | undefined;
 }
 
 describe.skipIf(redisProgram === undefined)(`three replicas with Redis${leftOut(redisProgram)}`, () => {
@@ -57,7 +59,7 @@ describe.skipIf(redisProgram === undefined)(`three replicas with Redis${leftOut(
 
   async function get(url: string, path: string): Promise<Answer> {
     const response = await fetch(`${url}${path}`);
-    const body = (await response.json()) as { estimatedReceived?: unknown };
+    const body = (await response.json()) as { estimatedReceived?: string };
     const age = Number(response.headers.get("age") ?? 0);
     return { path, status: response.status, age, received: body.estimatedReceived };
   }
@@ -152,8 +154,9 @@ describe.skipIf(redisProgram === undefined)(`three replicas with Redis${leftOut(
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
     expect(Math.max(...answers.map(({ age }) => age))).toBeLessThanOrEqual(MAX_STALE_SECONDS);
     for (const path of QUOTE_PATHS) {
-      const amounts = answers.filter((answer) => answer.path === path).map(({ received }) => received);
-      expect([path, new Set(amounts).size]).toEqual([path, 1]);
+      const amounts = answers.filter((answer) => answer.path === path).map(({ received }) => Number(received));
+      const [least, most] = [Math.min(...amounts), Math.max(...amounts)];
+      expect(most - least, `${path}: ${least} to ${most}`).toBeLessThanOrEqual(most * MAX_DIFFERENCE);
     }
     for (const { isRunning } of replicas.services) expect(isRunning()).toBe(true);
   });
