@@ -14,8 +14,8 @@ const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 200 }),
   fc.base64String(),
 );
-// pino fails for fields like toString.
-const name = text.filter((key) => !(key in {}));
+// pino fails for fields like toString. Names that are array indices come first in every object, so pino moves them.
+const name = text.filter((key) => !(key in {}) && !/^\d+$/.test(key));
 const value = fc.oneof(text, fc.double(), fc.integer(), fc.boolean());
 const entries = fc
   .record({
