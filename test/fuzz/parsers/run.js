@@ -3,10 +3,11 @@
 // Inputs that reach new code are added to corpus/<target>.txt, one a line in base64; test/property/parsers.test.ts replays
 // them. The first failure ends the run and is kept in dist/.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { installPackages } from "../../support/install-packages.js";
 
 const MAX_INPUT_BYTES = 2048;
 /** An input that takes longer is a failure. */
@@ -26,7 +27,7 @@ const { values, positionals } = parseArgs({
 const names = readdirSync(corpora).map((name) => name.replace(".txt", ""));
 const targets = positionals.length > 0 ? positionals : names;
 if (targets.some((target) => !names.includes(target))) exit(`targets: ${names.join(", ")}`);
-if (!existsSync(join(folder, "node_modules"))) run("npm", ["ci"], folder);
+if (!installPackages(folder)) exit("the fuzzer cannot be installed");
 run("npx", ["--no-install", "tsc", "-p", folder], folder);
 for (const target of targets) fuzz(target);
 
