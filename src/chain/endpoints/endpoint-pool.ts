@@ -9,7 +9,7 @@ import { createRequesterClient } from "../requester-client.js";
 import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";
 import { createBackgroundProbes } from "./background-probes.js";
 import { type BudgetOutcome, createCallBudgets } from "./budget/call-budget.js";
-import { createUpstreamBudget, tooManyRequestsError, type UpstreamBudget } from "./budget/upstream-budget.js";
+import { createUpstreamBudget, refuseWithoutCapacity, type UpstreamBudget } from "./budget/upstream-budget.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import type { EndpointFailure, Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
@@ -153,7 +153,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     sleep,
   });
 
-  const request = budgets.limit(requestHedged, () => listUsable().map(({ endpoint }) => endpoint.name));
+  const budgeted = budgets.limit(requestHedged, () => listUsable().map(({ endpoint }) => endpoint.name));
+  const request = refuseWithoutCapacity(budgeted, listUsable, hasCapacity);
 
   let lastUsedAt: number | undefined;
   let recordedHead: ObservedHead | undefined;
@@ -215,8 +216,6 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     slug,
     request: (async (calls, signal, policy) => {
       runBackgroundProbes();
-      const usable = listUsable();
-      if (usable.length > 0 && !usable.some(hasCapacity)) throw tooManyRequestsError();
       return request(calls, signal, policy);
     }) satisfies HedgedRequester,
     readLogs: limitConcurrentSearches(slug, createAdaptiveLogReader({ upstreams, isHealthy, request, now })),

@@ -1,4 +1,6 @@
+import type { ServiceError } from "../../errors.js";
 import type { CallBudgets } from "./budget/call-budget.js";
+import { refuseWithoutCapacity, tooManyRequestsError } from "./budget/upstream-budget.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import type { HedgedRequester } from "./hedged-requests.js";
 
@@ -9,6 +11,8 @@ export interface PoolMember {
   readonly request: HedgedRequester;
   /** Returns whether it may get requests now. */
   isUsable(): boolean;
+  /** Returns the error if only a limit of ours keeps it from getting requests now. */
+  refusal(): ServiceError | undefined;
   /** Returns how it compares with the others: 0 is best. */
   rank(): number;
 }
@@ -26,14 +30,17 @@ export interface PoolMembersOptions {
 export function createPoolMembers(upstreams: readonly Upstream[], options: PoolMembersOptions): readonly PoolMember[] {
   const { budgets, onRequest, hasCapacity, rank } = options;
   return upstreams.map((upstream) => {
-    const request = budgets.limit(limitToUpstream(options.request, upstream), () => [upstream.endpoint.name]);
+    const budgeted = budgets.limit(limitToUpstream(options.request, upstream), () => [upstream.endpoint.name]);
+    const listUsable = (): readonly Upstream[] => (upstream.breaker.isCoolingDown() ? [] : [upstream]);
+    const request = refuseWithoutCapacity(budgeted, listUsable, hasCapacity);
     return {
       upstream,
       async request(...call) {
         onRequest();
         return request(...call);
       },
-      isUsable: () => !upstream.breaker.isCoolingDown() && hasCapacity(upstream),
+      isUsable: () => listUsable().some(hasCapacity),
+      refusal: () => (listUsable().every(hasCapacity) ? undefined : tooManyRequestsError()),
       rank: () => rank(upstream),
     };
   });

@@ -20,6 +20,8 @@ export interface VoteProgress {
 export interface CollectVotesOptions<A> {
   /** In the order in which they are asked. */
   readonly voters: readonly Voter[];
+  /** Errors of those that are not asked because of limits of ours. */
+  readonly refusals: readonly unknown[];
   readonly needed: number;
   /** Whether all are asked and waited for, as far as they answer about as soon as the others. */
   readonly asksAll: boolean;
@@ -32,6 +34,8 @@ export interface CollectVotesOptions<A> {
 export interface CollectedVotes<A> {
   readonly votes: readonly Vote<A>[];
   readonly isDecided: boolean;
+  /** As in VoteProgress. */
+  readonly agreeing: number;
   /** Errors of those who gave no answer. */
   readonly failures: readonly unknown[];
 }
@@ -54,7 +58,7 @@ export async function collectVotes<A>(
   const scope = createAbortScope(signal);
   const running = new Map<Voter, Promise<Settled<A>>>();
   const votes: Vote<A>[] = [];
-  const failures: unknown[] = [];
+  const failures: unknown[] = [...options.refusals];
 
   function askNext(): boolean {
     const voter = queue.shift();
@@ -79,9 +83,9 @@ export async function collectVotes<A>(
     while (running.size < (asksAll ? Number.POSITIVE_INFINITY : needed) && askNext());
     for (let isLate = false; ; ) {
       const { isDecided, agreeing } = assess(votes);
-      if (isDecided && (!asksAll || isLate || running.size === 0)) return { votes, isDecided, failures };
+      if (isDecided && (!asksAll || isLate || running.size === 0)) return { votes, isDecided, agreeing, failures };
       while (agreeing + running.size < needed && askNext());
-      if (running.size === 0 || signal.aborted) return { votes, isDecided, failures };
+      if (running.size === 0 || signal.aborted) return { votes, isDecided, agreeing, failures };
       const mayAskMore = queue.length > 0 || isDecided;
       const settled = await Promise.race([...running.values(), ...(mayAskMore ? [waitForDelay()] : [])]);
       if (settled === undefined) {
@@ -98,26 +102,31 @@ export async function collectVotes<A>(
   }
 }
 
+/** What is known about a vote that could not be decided. */
+export type UndecidedVote = Pick<CollectedVotes<unknown>, "agreeing" | "failures"> & {
+  readonly votes: readonly unknown[];
+};
+
 /**
- * Creates the error for a vote that could not be decided.
+ * Creates the error for a vote that could not be decided. Where limits of ours have kept voters out whose votes could have
+ * decided it, that is the first of their errors.
  * @param question what fewer than `needed` agree on; empty: whatever was asked
  */
 export function createVoteError(
   slug: string,
   needed: number,
-  { votes, failures }: { readonly votes: readonly unknown[]; readonly failures: readonly unknown[] },
+  { votes, agreeing, failures }: UndecidedVote,
   question = "",
 ): unknown {
   const causes = failures.map((error) => (error instanceof ServiceError ? error.cause : undefined));
+  const refusals = failures.filter((_, index) => !(causes[index] instanceof UpstreamError));
+  if (refusals.length > 0 && agreeing + refusals.length >= needed) return refusals[0];
   if (votes.length >= needed) {
     const agree = question === "" ? "agree" : `agree on ${question}`;
     const message = `the RPC endpoints of ${slug} contradict each other: fewer than ${needed} ${agree} (RPC_QUORUM)`;
     return new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
-  // A budget of ours, and not the endpoint, has prevented the request.
-  const refusal = failures.find((_, index) => !(causes[index] instanceof UpstreamError));
-  if (refusal !== undefined) return refusal;
   const message = `only ${votes.length} of the ${needed} RPC endpoints of ${slug} that have to agree responded (RPC_QUORUM)`;
-  const cause = causes.find((each) => each instanceof RpcError) ?? causes[0];
+  const cause = causes.find((each) => each instanceof RpcError) ?? causes.find((each) => each !== undefined);
   return new ServiceError("UPSTREAM_UNAVAILABLE", message, cause === undefined ? {} : { cause });
 }

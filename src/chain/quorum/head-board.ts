@@ -5,15 +5,15 @@ import { type ChainHead, parseHead } from "../endpoints/head-tracker.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createVoteError } from "./collect-votes.js";
 import type { Confirmations } from "./confirmations.js";
-import { isImpossibleHead, selectAgreedHead } from "./rules/agreed-head.js";
-import { listUsable, type Voter } from "./voter.js";
+import { countAgreeingHeads, isImpossibleHead, selectAgreedHead } from "./rules/agreed-head.js";
+import { listRefusals, listUsable, type Voter } from "./voter.js";
 
 /** Finds the newest block that enough endpoints have. */
 export interface HeadBoard {
   /**
    * Returns the number of the newest block that enough endpoints have, as of the last second.
    * @param isFresh whether it must be read now
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when there is none; OVERLOADED when a budget has prevented the reads
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when there is none; OVERLOADED when that is due to limits of ours
    */
   agree(signal: AbortSignal, options: { readonly isBackground: boolean; readonly isFresh?: boolean }): Promise<number>;
   /** Returns the head that an endpoint reported last; undefined: none yet. */
@@ -129,13 +129,16 @@ export function createHeadBoard(options: HeadBoardOptions): HeadBoard {
     const usable = listUsable(voters);
     const trusted = usable.filter((voter) => !voter.isOutvoted());
     const resting = usable.filter((voter) => voter.isOutvoted());
-    const poll: HeadPoll = { reported: new Map(), failures: [] };
+    const poll: HeadPoll = { reported: new Map(), failures: [...listRefusals(voters)] };
     const { reported, failures } = poll;
     let selected = trusted.length < needed ? undefined : await pollHeads(trusted, isBackground, poll);
     // An endpoint that was outvoted may still confirm what others say.
     selected ??= await pollHeads(trusted.length < needed ? usable : resting, isBackground, poll);
-    if (selected === undefined)
-      throw createVoteError(slug, needed, { votes: [...reported.values()], failures }, "the latest block");
+    if (selected === undefined) {
+      const votes = [...reported.values()];
+      const undecided = { votes, agreeing: countAgreeingHeads(votes), failures };
+      throw createVoteError(slug, needed, undecided, "the latest block");
+    }
     const result = { ...selected, requestedAt };
     if (agreed === undefined || requestedAt >= agreed.requestedAt) agreed = result;
     for (const [voter, head] of reported) if (isImpossibleHead(head, selected)) suspect(voter);

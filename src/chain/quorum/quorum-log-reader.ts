@@ -5,6 +5,7 @@ import { collectVotes, createVoteError, type Vote } from "./collect-votes.js";
 import { listEligible, type QuorumDeps } from "./quorum-deps.js";
 import { type CanonicalAnswer, canonicalizeLogs } from "./rules/canonical-answer.js";
 import { countEqualVotes, type Tally } from "./rules/count-votes.js";
+import { listRefusals } from "./voter.js";
 
 /** The logs that an endpoint has found, and where it has searched. */
 interface FoundLogs {
@@ -46,6 +47,7 @@ export function createQuorumLogReader(deps: QuorumDeps): AdaptiveLogReader {
         {
           ...deps,
           voters: listEligible(deps, pinned.to),
+          refusals: listRefusals(deps.voters),
           async ask(voter, voteSignal) {
             const found = await voter.readLogs(filter, pinned, newestFirst, voteSignal, onRequest, isBackground);
             return toFoundLogs(found, pinned);

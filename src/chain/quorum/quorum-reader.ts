@@ -6,7 +6,7 @@ import { listEligible, type QuorumDeps } from "./quorum-deps.js";
 import { type CanonicalAnswer, canonicalize, getComparison, getReadKind } from "./rules/canonical-answer.js";
 import { countVotes, type Tally } from "./rules/count-votes.js";
 import { getNamedBlock, needsHead, pinCall } from "./rules/pinned-call.js";
-import type { Voter } from "./voter.js";
+import { listRefusals, type Voter } from "./voter.js";
 
 /** What one endpoint has said about the calls that it was asked, by their index. */
 type Answers = ReadonlyMap<number, RpcCallResult>;
@@ -29,7 +29,8 @@ interface CallVotes {
 /**
  * Creates a requester that gets the outcomes of calls from several endpoints, at the same block, and returns those on which
  * enough agree. Calls about the latest block are made at the newest one that enough endpoints have.
- * @throws ServiceError UPSTREAM_UNAVAILABLE from the returned requester, when too few agree or respond
+ * @throws ServiceError from the returned requester: UPSTREAM_UNAVAILABLE when too few agree or respond; OVERLOADED when that
+ * is due to limits of ours
  */
 export function createQuorumReader(deps: QuorumDeps): HedgedRequester {
   const { slug, needed, board, confirmations, observer } = deps;
@@ -63,11 +64,12 @@ export function createQuorumReader(deps: QuorumDeps): HedgedRequester {
   async function poll(question: Question, signal: AbortSignal): Promise<CollectedVotes<Answers>> {
     const { calls } = question;
     let undecided = [...calls.keys()].filter((index) => !isBlockNumber(calls[index]));
-    if (undecided.length === 0) return { votes: [], failures: [], isDecided: true };
+    if (undecided.length === 0) return { votes: [], failures: [], agreeing: 0, isDecided: true };
     return collectVotes<Answers>(
       {
         ...deps,
         voters: listEligible(deps, question.requiredHead),
+        refusals: listRefusals(deps.voters),
         // Finality has no majority, and is asked rarely.
         asksAll: deps.asksAll || calls.some((call) => getComparison(call) === "tag"),
         async ask(voter, voteSignal) {

@@ -1,3 +1,4 @@
+import type { ServiceError } from "../../errors.js";
 import type { RpcCall } from "../chain-client.js";
 import { type AdaptiveLogReader, createAdaptiveLogReader } from "../endpoints/adaptive-block-range.js";
 import type { HedgedRequester } from "../endpoints/hedged-requests.js";
@@ -12,6 +13,8 @@ export interface Voter {
   readonly request: HedgedRequester;
   readonly readLogs: AdaptiveLogReader;
   isUsable(): boolean;
+  /** Returns the error if only a limit of ours keeps it from being asked now. */
+  refusal(): ServiceError | undefined;
   /** Returns how it compares with the others: the lowest is asked first. */
   rank(): number;
   /** Returns the 95th percentile of its last latencies, in milliseconds; undefined: none is known. */
@@ -54,6 +57,7 @@ export function createVoter({ upstream, request, ...member }: PoolMember, option
       now,
     }),
     isUsable: member.isUsable,
+    refusal: member.refusal,
     rank: () => member.rank() + (isRestedWhenOutvoted && isOutvoted() ? RESTING_RANK : 0),
     latencyMs: breaker.latencyP95Ms,
     isOutvoted,
@@ -68,4 +72,9 @@ export function createVoter({ upstream, request, ...member }: PoolMember, option
 /** Returns the voters that may be asked, best first. */
 export function listUsable(voters: readonly Voter[]): readonly Voter[] {
   return voters.filter((voter) => voter.isUsable()).sort((a, b) => a.rank() - b.rank());
+}
+
+/** Returns the errors of the voters that only limits of ours keep from being asked now. */
+export function listRefusals(voters: readonly Voter[]): readonly ServiceError[] {
+  return voters.flatMap((voter) => voter.refusal() ?? []);
 }

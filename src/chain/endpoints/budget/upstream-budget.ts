@@ -2,6 +2,8 @@ import { ServiceError } from "../../../errors.js";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
 import type { BodyMemory } from "../../../resilience/http-client/fetch-json.js";
 import { UpstreamError } from "../../../resilience/upstream-error.js";
+import type { Upstream } from "../endpoint-attempt.js";
+import type { HedgedRequester } from "../hedged-requests.js";
 import { createResponseMemory } from "./response-memory.js";
 
 /**
@@ -47,6 +49,23 @@ export function createUpstreamBudget(): UpstreamBudget {
         },
       };
     },
+  };
+}
+
+/**
+ * Decorates a requester: refuses a request, at once, while each endpoint that could get it has too many.
+ * @param listUsable returns the endpoints that may get requests apart from that
+ * @throws ServiceError OVERLOADED from the returned requester
+ */
+export function refuseWithoutCapacity(
+  request: HedgedRequester,
+  listUsable: () => readonly Upstream[],
+  hasCapacity: (upstream: Upstream) => boolean,
+): HedgedRequester {
+  return async (calls, signal, policy) => {
+    const usable = listUsable().filter((upstream) => policy?.isEligible(upstream) !== false);
+    if (usable.length > 0 && !usable.some(hasCapacity)) throw tooManyRequestsError();
+    return request(calls, signal, policy);
   };
 }
 

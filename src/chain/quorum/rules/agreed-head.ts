@@ -23,6 +23,11 @@ export function selectAgreedHead(heads: readonly ChainHead[], needed: number): C
   return best !== undefined && best.near >= needed ? best.head : undefined;
 }
 
+/** Returns the largest number of heads that are near one of them. */
+export function countAgreeingHeads(heads: readonly ChainHead[]): number {
+  return Math.max(0, ...heads.map((head) => heads.filter((other) => areNear(head, other)).length));
+}
+
 /** Returns whether a head contradicts the agreed one, as opposed to being behind it. */
 export function isImpossibleHead(head: ChainHead, agreed: ChainHead): boolean {
   if (areNear(head, agreed)) return false;

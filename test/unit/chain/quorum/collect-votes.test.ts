@@ -5,6 +5,7 @@ import { ServiceError } from "../../../../src/errors.js";
 import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 
 const NEVER = new AbortController().signal;
+const REFUSED = new ServiceError("OVERLOADED", "RPC_BUDGET is used up", { retryAfterSeconds: 1 });
 const DEAD = new ServiceError("UPSTREAM_UNAVAILABLE", "dead", { cause: new UpstreamError("connection refused") });
 
 const voter = (name: string): Voter => ({
@@ -12,6 +13,7 @@ const voter = (name: string): Voter => ({
   request: async () => [],
   readLogs: async () => undefined,
   isUsable: () => true,
+  refusal: () => undefined,
   rank: () => 0,
   latencyMs: () => undefined,
   isOutvoted: () => false,
@@ -27,7 +29,7 @@ const assess = (votes: readonly Vote<string>[]) => {
 /** Collects the votes of endpoints that say this, one after the other; undefined: it hangs. */
 function collect(
   says: readonly (string | Error | undefined)[],
-  options: { hedgesAtOnce?: boolean; asksAll?: boolean } = {},
+  options: { hedgesAtOnce?: boolean; asksAll?: boolean; refusals?: readonly Error[] } = {},
 ) {
   const asked: number[] = [];
   const aborted: number[] = [];
@@ -38,6 +40,7 @@ function collect(
       voters,
       needed: 2,
       asksAll: options.asksAll ?? false,
+      refusals: options.refusals ?? [],
       assess,
       sleep: (_, signal) =>
         options.hedgesAtOnce === true
@@ -119,8 +122,29 @@ describe("the error of a vote", () => {
   });
 
   test("is that of a budget which prevented a request", async () => {
-    const refusal = new ServiceError("OVERLOADED", "RPC_BUDGET is used up", { retryAfterSeconds: 1 });
-    const collected = await collect([DEAD, refusal, "a"]).result;
-    expect(createVoteError("base", 2, collected)).toBe(refusal);
+    const collected = await collect([DEAD, REFUSED, "a"]).result;
+    expect(createVoteError("base", 2, collected)).toBe(REFUSED);
+  });
+
+  test.each([
+    ["nobody could be asked", [], [REFUSED, REFUSED]],
+    ["one has answered and the other could not be asked", ["a"], [REFUSED]],
+    ["two contradict each other and the third could not be asked", ["a", "b"], [REFUSED]],
+  ])("is that of a limit when %s", async (_, says, refusals) => {
+    const collected = await collect(says, { refusals }).result;
+    expect(createVoteError("base", 2, collected)).toBe(REFUSED);
+  });
+
+  test("is not that of a limit when too few others have answered for the rest to decide", async () => {
+    const collected = await collect([DEAD, DEAD], { refusals: [REFUSED] }).result;
+    expect(createVoteError("base", 2, collected)).toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "only 0 of the 2 RPC endpoints of base that have to agree responded (RPC_QUORUM)",
+      cause: DEAD.cause,
+    });
+  });
+
+  test("does not matter where the others agree", async () => {
+    expect(await collect(["a", "a"], { refusals: [REFUSED] }).result).toMatchObject({ isDecided: true });
   });
 });

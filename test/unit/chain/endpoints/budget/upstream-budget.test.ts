@@ -63,6 +63,13 @@ describe("the budget of requests in flight", () => {
     expect(await send()).toBe("0xb");
     fill(upstreamBudget, second ?? "");
     await expect(send()).rejects.toMatchObject(OVERLOADED);
+    const logs = client.getLogs(
+      { address: "0x1", topics: [] },
+      { from: 1, to: 9 },
+      false,
+      new AbortController().signal,
+    );
+    await expect(logs).rejects.toMatchObject(OVERLOADED);
   });
 
   test("does not end a read whose hedge gets no place", async () => {

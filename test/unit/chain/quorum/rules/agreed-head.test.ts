@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { areNear, isImpossibleHead, selectAgreedHead } from "../../../../../src/chain/quorum/rules/agreed-head.js";
+import {
+  areNear,
+  countAgreeingHeads,
+  isImpossibleHead,
+  selectAgreedHead,
+} from "../../../../../src/chain/quorum/rules/agreed-head.js";
 
 const head = (number: number, timestamp = 1_000_000 + 12 * number) => ({ number, timestamp });
 const H = head(1_000);
@@ -17,6 +22,12 @@ describe("the agreed head", () => {
     ["is not that of two whose times differ", [H, head(1_000, 5)], 2, undefined],
   ])("%s", (_, heads, needed, expected) => {
     for (const order of [heads, heads.toReversed()]) expect(selectAgreedHead(order, needed)).toEqual(expected);
+  });
+
+  test("counts how many are near each other", () => {
+    expect(countAgreeingHeads([])).toBe(0);
+    expect(countAgreeingHeads([H, head(10)])).toBe(1);
+    expect(countAgreeingHeads([head(10), H, head(1_001), head(9_000)])).toBe(2);
   });
 
   test("a neighbour is near however long its block took, and a fast chain may be seconds apart", () => {
