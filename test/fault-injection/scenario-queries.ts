@@ -10,7 +10,7 @@ export interface ScenarioQueries {
 }
 
 const CHAIN_QUERIES: ScenarioQueries = {
-  affected: ["quote", "status by hash", "status by id"],
+  affected: ["quote", "batch of quotes", "status by hash", "status by id"],
   others: ["other quote", "routes"],
 };
 
@@ -19,17 +19,20 @@ const queriesByUpstream: Readonly<Record<Upstream, ScenarioQueries>> = {
   "destination chain": CHAIN_QUERIES,
   "one of two endpoints": CHAIN_QUERIES,
   "all endpoints": CHAIN_QUERIES,
-  prices: { affected: ["quote"], others: ["status by hash", "status by id", "routes"] },
-  settings: { affected: ["quote"], others: ["status by hash", "status by id", "routes"] },
+  prices: { affected: ["quote", "batch of quotes"], others: ["status by hash", "status by id", "routes"] },
+  settings: { affected: ["quote", "batch of quotes"], others: ["status by hash", "status by id", "routes"] },
   explorer: { affected: ["status by hash", "status by id"], others: ["other quote", "routes"] },
-  attestation: { affected: ["CCTP quote"], others: ["quote", "status by hash", "routes"] },
+  attestation: {
+    affected: ["CCTP quote", "batch of quotes"],
+    others: ["quote", "other quote", "status by hash", "routes"],
+  },
 };
 
 /** Queries that read nothing that the fault changes. */
 const unaffectedQueries: { readonly [Fault in FaultName]?: (query: QueryName) => boolean } = {
   // Statuses are read from receipts and logs, and quotes from contracts.
   "empty 0x from contracts": (query) => query.startsWith("status"),
-  "null for every block": (query) => query === "quote",
+  "null for every block": (query) => !query.startsWith("status"),
 };
 
 /** Divides the queries into those that a fault of the upstream affects, and the others. */

@@ -9,8 +9,23 @@ export const SOURCE_CHAIN = "polygon";
 export const DESTINATION_CHAIN = "arbitrum";
 const TRANSFER_NAME = "usdt-polygon-arbitrum";
 
-const QUERY_NAMES = ["quote", "CCTP quote", "other quote", "status by hash", "status by id", "routes"] as const;
+/** Queries for one quote; a batch has all of them, in this order. */
+export const QUOTE_QUERIES = ["quote", "CCTP quote", "other quote"] as const;
+const QUERY_NAMES = [...QUOTE_QUERIES, "batch of quotes", "status by hash", "status by id", "routes"] as const;
 export type QueryName = (typeof QUERY_NAMES)[number];
+
+const ONE_ETH = "1000000000000000000";
+const QUOTE_REQUESTS: Readonly<Record<(typeof QUOTE_QUERIES)[number], Readonly<Record<string, string>>>> = {
+  quote: { amount: ONE_ETH, token: "ETH", fromChain: SOURCE_CHAIN, toChain: DESTINATION_CHAIN, slippage: "0.5" },
+  "CCTP quote": {
+    amount: "1000000000",
+    token: "USDC",
+    fromChain: SOURCE_CHAIN,
+    toChain: DESTINATION_CHAIN,
+    slippage: "0.5",
+  },
+  "other quote": { amount: ONE_ETH, token: "ETH", fromChain: "optimism", toChain: "base", slippage: "0.5" },
+};
 
 /** Paths of the queries, and the responses of a gateway whose upstreams all work. */
 export interface Baseline {
@@ -20,12 +35,15 @@ export interface Baseline {
 
 export async function recordBaseline(): Promise<Baseline> {
   const transfer = inject("network").transfers.find(({ name }) => name === TRANSFER_NAME);
-  const quote = (from: string, to: string, token: string, amount: string): string =>
-    `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`;
+  const quotePath = (query: (typeof QUOTE_QUERIES)[number]): string =>
+    `/v1/quote?${new URLSearchParams(QUOTE_REQUESTS[query])}`;
+  const batch = JSON.stringify({ requests: QUOTE_QUERIES.map((query) => QUOTE_REQUESTS[query]) });
   const paths: Baseline["paths"] = {
-    quote: quote(SOURCE_CHAIN, DESTINATION_CHAIN, "ETH", "1000000000000000000"),
-    "CCTP quote": quote(SOURCE_CHAIN, DESTINATION_CHAIN, "USDC", "1000000000"),
-    "other quote": quote("optimism", "base", "ETH", "1000000000000000000"),
+    quote: quotePath("quote"),
+    "CCTP quote": quotePath("CCTP quote"),
+    "other quote": quotePath("other quote"),
+    // Over Connect: the parameters of /v1/quotes have one source chain for all.
+    "batch of quotes": `/hop.bridge.v1.BridgeService/BatchGetQuotes?connect=v1&encoding=json&message=${encodeURIComponent(batch)}`,
     "status by hash": `/v1/transfer-status?transferHash=${transfer?.transactionHash}`,
     "status by id": `/v1/transfer-status?transferId=${transfer?.transferId}`,
     routes: "/v1/available-routes",
@@ -36,7 +54,8 @@ export async function recordBaseline(): Promise<Baseline> {
   const gateway = await startGateway();
   const entries = QUERY_NAMES.map(async (query) => {
     const { status, body } = await gateway.get(paths[query]);
-    if (status !== 200) throw new Error(`no correct response to ${query}: ${JSON.stringify(body)}`);
+    const text = JSON.stringify(body);
+    if (status !== 200 || text.includes('"error"')) throw new Error(`no correct response to ${query}: ${text}`);
     return [query, body] as const;
   });
   const responses = Object.fromEntries(await Promise.all(entries)) as Baseline["responses"];
