@@ -46,6 +46,8 @@ interface CheckedResponse {
   readonly kind: ResponseKind;
   /** The Age header, in seconds. */
   readonly age: number;
+  /** Status and body, for messages. */
+  readonly text: string;
 }
 
 export async function runScenario(
@@ -71,8 +73,9 @@ export async function runScenario(
     const { status, headers, body } = await gateway.get(baseline.paths[query]);
     const latencyMs = performance.now() - startedAt;
     maxLatencyMs = Math.max(maxLatencyMs, latencyMs);
+    const text = `${status} ${JSON.stringify(body)}`;
     const addProblem = (problem: string): void => {
-      problems.push(`${query}: ${problem}: ${status} ${JSON.stringify(body)}`);
+      problems.push(`${query}: ${problem}: ${text}`);
     };
     if (latencyMs > timeoutMs + HANG_MS) addProblem(`took ${Math.round(latencyMs)} ms`);
     const age = Number(headers.get("age") ?? 0);
@@ -81,13 +84,13 @@ export async function runScenario(
       const correct = JSON.stringify(baseline.responses[query]);
       addProblem(`neither an error that names the upstream nor the correct response ${correct}`);
     }
-    return { kind, age };
+    return { kind, age, text };
   }
 
   async function expectKind(queries: readonly QueryName[], expectedKind: ResponseKind): Promise<void> {
     const responses = await Promise.all(queries.map(async (query) => ({ query, ...(await send(query)) })));
-    for (const { query, kind } of responses) {
-      if (kind !== "wrong" && kind !== expectedKind) problems.push(`${query}: ${kind}`);
+    for (const { query, kind, text } of responses) {
+      if (kind !== "wrong" && kind !== expectedKind) problems.push(`${query}: ${kind}: ${text}`);
     }
   }
 
