@@ -8,7 +8,8 @@
 // minute, Python, make and a C++ compiler.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -20,7 +21,8 @@ const folder = resolve(process.argv[2] ?? project);
 const driver = join(folder, "node_modules/better-sqlite3");
 /** Where a build leaves the binary. The driver looks here first, and no further if it is one for another ABI. */
 const output = join(driver, "build");
-const built = join(output, "Release/better_sqlite3.node");
+const BUILT = "build/Release/better_sqlite3.node";
+const built = join(driver, BUILT);
 /** Where the driver looks last: in a folder named after the ABI, the system and the processor. */
 const abi = `node-v${process.versions.modules}-${process.platform}-${process.arch}`;
 const kept = join(driver, "lib/binding", abi, "better_sqlite3.node");
@@ -71,17 +73,28 @@ async function installPrebuilt() {
   }
 }
 
+/** Compiles a copy in the folder for temporary files: the driver's makefile fails where a path has a space or a quote. */
 function compile() {
-  const headers = findHeaders();
-  // The warnings are not about our code.
-  const env = {
-    ...process.env,
-    CFLAGS: `${process.env.CFLAGS ?? ""} -w`,
-    CXXFLAGS: `${process.env.CXXFLAGS ?? ""} -w -include ${fileURLToPath(new URL("sqlite-object-wrap.h", import.meta.url))}`,
-    ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
-  };
-  const stdio = ["ignore", "ignore", "inherit"];
-  execFileSync("npm", ["run", "--silent", "build-release"], { cwd: driver, env, stdio });
+  const copy = mkdtempSync(join(tmpdir(), "sqlite-driver-"));
+  try {
+    cpSync(driver, copy, { recursive: true });
+    const objectWrap = join(copy, "sqlite-object-wrap.h");
+    copyFileSync(new URL("sqlite-object-wrap.h", import.meta.url), objectWrap);
+    const headers = findHeaders();
+    // The warnings are not about our code.
+    const env = {
+      ...process.env,
+      CFLAGS: `${process.env.CFLAGS ?? ""} -w`,
+      CXXFLAGS: `${process.env.CXXFLAGS ?? ""} -w -include ${objectWrap}`,
+      ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
+    };
+    const stdio = ["ignore", "ignore", "inherit"];
+    execFileSync("npm", ["run", "--silent", "build-release"], { cwd: copy, env, stdio });
+    mkdirSync(dirname(built), { recursive: true });
+    copyFileSync(join(copy, BUILT), built);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
 }
 
 /** Returns the folder that Node.js is installed in if its headers are there. Otherwise node-gyp downloads them. */

@@ -23,7 +23,8 @@ module.exports = class {
     if (readFileSync(file, "utf8").includes("another ABI")) throw new Error("the binary is for another version");
   }
 };`;
-const COMPILE = `mkdir -p build/Release && echo compiled > ${BUILT} && echo "$CXXFLAGS" > flags`;
+/** Builds a file that says where it was compiled, and has the header that was included. */
+const COMPILE = `mkdir -p build/Release && { echo compiled; pwd; cat "$(echo "$CXXFLAGS" | sed "s/.* -include //")"; } > ${BUILT}`;
 
 interface Situation {
   /** What an earlier build has left where the driver looks first. */
@@ -35,11 +36,12 @@ interface Situation {
 
 /** Builds the driver and returns where its binary comes from, with the requests that were sent. */
 async function buildDriver({ leftBinary, listedHash, status = 200 }: Situation) {
-  const checkout = await mkdtemp(join(folder(), "checkout-"));
+  const checkout = await mkdtemp(join(folder(), `the user's "$checkout"-`));
   const driver = join(checkout, "node_modules/better-sqlite3");
   await mkdir(join(checkout, "packaging"));
   await mkdir(driver, { recursive: true });
-  await copyFile(join(project, "packaging/sqlite.js"), join(checkout, "packaging/sqlite.js"));
+  for (const name of ["sqlite.js", "sqlite-object-wrap.h"])
+    await copyFile(join(project, "packaging", name), join(checkout, "packaging", name));
   await writeFile(join(checkout, "package.json"), JSON.stringify({ type: "module" }));
   const manifest = {
     name: "better-sqlite3",
@@ -79,9 +81,9 @@ async function buildDriver({ leftBinary, listedHash, status = 200 }: Situation) 
   const { stderr } = await build();
   // Finds nothing to do.
   await build();
-  const binary = (await readFile(join(driver, KEPT), "utf8")).trim();
-  const flags = await readFile(join(driver, "flags"), "utf8").catch(() => undefined);
-  return { binary, requests, stderr, flags, hasOutput: existsSync(join(driver, "build")), path: `/v1.2.3/${name}` };
+  const [binary, compiledIn, ...header] = (await readFile(join(driver, KEPT), "utf8")).trim().split("\n");
+  const compiled = { in: compiledIn, with: header.join("\n") };
+  return { binary, requests, stderr, compiled, hasOutput: existsSync(join(driver, "build")), path: `/v1.2.3/${name}` };
 }
 
 const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
@@ -102,8 +104,8 @@ test("compiles the driver without any download if no hash is listed", async () =
 });
 
 test("keeps a binary that an earlier version left where the driver looks first", async () => {
-  const { binary, flags, hasOutput } = await buildDriver({ leftBinary: "usable" });
-  expect({ binary, flags, hasOutput }).toEqual({ binary: "usable", flags: undefined, hasOutput: false });
+  const { binary, hasOutput } = await buildDriver({ leftBinary: "usable" });
+  expect({ binary, hasOutput }).toEqual({ binary: "usable", hasOutput: false });
 });
 
 test("compiles the driver if the binary is for another version of Node.js, and leaves nothing of that", async () => {
@@ -118,8 +120,14 @@ test("replaces a binary that would end Node.js 24, in that version", async () =>
 });
 
 test("compiles the driver without the hooks of wrapped objects", async () => {
-  const { flags = "" } = await buildDriver({});
-  expect(flags).toMatch(/ -include \S+\/packaging\/sqlite-object-wrap\.h$/m);
+  const { compiled } = await buildDriver({});
+  expect(compiled.with).toContain("#define RemoveEnvironmentCleanupHook(...)");
+});
+
+test("compiles the driver in a folder whose name make can read, and removes that", async () => {
+  const { compiled } = await buildDriver({});
+  expect(compiled.in).toMatch(/^[\w./-]+$/);
+  expect(existsSync(compiled.in ?? "")).toBe(false);
 });
 
 test("statements that nobody holds are collected while no JavaScript runs", async () => {
