@@ -112,10 +112,9 @@ export function parseFinalStatus(text: string, network: Network, query: Transfer
 
 function answersQuery({ sent, delivery }: TransferStatus, { transactionHash, transferId }: TransferQuery): boolean {
   const hashes = [sent.transactionHash, delivery?.transactionHash];
-  const ids = [sent.id, sent.event.transferId, sent.transactionHash];
   return (
     (transactionHash === undefined || hashes.includes(transactionHash)) &&
-    (transferId === undefined || ids.includes(transferId))
+    (transferId === undefined || sent.id === transferId)
   );
 }
 

@@ -1,10 +1,13 @@
+import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { createSharedResolver, parseFinalStatus, printStatus } from "../../../src/transfers/shared-statuses.js";
 import type { LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../../../src/transfers/status.js";
 import {
   createChainAccess,
   createLookupContext,
+  createSentTransfer,
   createStatus,
   getChain,
   repeatedByteAddress,
@@ -15,6 +18,45 @@ const mainnet = getNetwork("mainnet");
 const final = createStatus();
 const ID_QUERY: TransferQuery = { transferId: final.sent.id, transactionHash: undefined };
 const HASH_QUERY: TransferQuery = { transferId: undefined, transactionHash: final.sent.transactionHash };
+
+const hash = fc.stringMatching(/^0x[0-9a-f]{64}$/);
+const address = fc.stringMatching(/^0x[0-9a-f]{40}$/);
+const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
+
+/** Any final status. Zero is a valid number of a block, and of a transfer over CCTP. */
+const finalStatus: fc.Arbitrary<TransferStatus> = fc
+  .record({
+    kind: fc.constantFrom("l1", "l2", "cctp"),
+    id: fc.oneof(hash, fc.constant("0")),
+    token: fc.constantFrom("ETH", "USDC.e"),
+    source: fc.constantFrom(getChain("ethereum"), getChain("optimism")),
+    transactionHash: hash,
+    blockNumber: fc.nat(),
+    logIndex: fc.nat(),
+    account: address,
+    amounts: fc.array(uint256, { minLength: 4, maxLength: 4 }),
+    relayer: maybe(address),
+    delivery: fc.record({ transactionHash: hash, blockNumber: maybe(fc.nat()), bonder: maybe(address) }),
+    deliveredAt: maybe(fc.nat()),
+    otherTransferIds: fc.array(hash, { maxLength: 2 }),
+    statusSource: fc.constantFrom("chain", "index", "explorer"),
+    priceUsd: maybe(fc.constantFrom(0, 3_000.5)),
+  })
+  .map(({ amounts, relayer, delivery, deliveredAt, otherTransferIds, statusSource, priceUsd, ...sent }) => {
+    const [amount = 0n, amountOutMin = 0n, deadline = 0n, bonderFee = 0n] = amounts;
+    const transferId = sent.kind === "l1" ? undefined : sent.id;
+    return createStatus({
+      sent: {
+        ...sent,
+        event: { ...createSentTransfer().event, transferId, amount, amountOutMin, deadline, bonderFee, relayer },
+      },
+      delivery: { ...delivery, ...(deliveredAt !== undefined && { timestamp: deliveredAt }) },
+      otherTransferIds,
+      source: statusSource,
+      priceUsd,
+    });
+  });
 
 function setup({ status }: { readonly status: LookupResult } = { status: final }) {
   const texts = new Map<string, string>();
@@ -42,13 +84,15 @@ describe("a final status", () => {
     expect(lookups).toHaveLength(1);
   });
 
-  test.each([
-    ["l1", createStatus({ sent: { kind: "l1", id: repeatedByteHash("2b"), source: getChain("ethereum") } })],
-    ["of another source and with all that may be known", createStatus({ source: "explorer", priceUsd: 3_000.5 })],
-    ["with other transfers", createStatus({ otherTransferIds: [repeatedByteHash("4d")] })],
-  ])("is read as it was: %s", (_, status) => {
-    const query = { transferId: status.sent.id, transactionHash: undefined };
-    expect(parseFinalStatus(printStatus(status), mainnet, query)).toEqual(status);
+  test("is read as it was, whatever it contains", () => {
+    fc.assert(
+      fc.property(finalStatus, (status) => {
+        const query = { transferId: status.sent.id, transactionHash: undefined };
+        const parsed = parseFinalStatus(printStatus(status), mainnet, query);
+        expect(parsed).toEqual(status);
+        expect(parsed.sent.source).toBe(status.sent.source);
+      }),
+    );
   });
 
   test("is also found by the delivering transaction", () => {
@@ -109,6 +153,27 @@ describe("a text that is not the final status of the transfer", () => {
     ["a block before the first", () => change('"blockNumber":1000', '"blockNumber":-1')],
     ["a time that is none", () => change('"timestamp":1700000000', '"timestamp":null')],
     ["an unknown source", () => change('"source":"chain"', '"source":"redis"')],
+    ["an unknown kind", () => change('"kind":"l2"', '"kind":"l3"')],
+    ["a destination of another network", () => change('"destination":"arbitrum"', '"destination":"sepolia"')],
+    ["a hash with a text before it", () => change(`"${repeatedByteHash("3c")}`, `" ${repeatedByteHash("3c")}`)],
+    ["a hash that is too long", () => change(`${repeatedByteHash("3c")}"`, `${repeatedByteHash("3c")}0"`)],
+    [
+      "an address with a text before it",
+      () => change(`"${repeatedByteAddress("d2")}`, `" ${repeatedByteAddress("d2")}`),
+    ],
+    ["an address that is too long", () => change(`${repeatedByteAddress("d2")}"`, `${repeatedByteAddress("d2")}0"`)],
+    ["an account that is no text", () => change(`"${repeatedByteAddress("c1")}"`, "7")],
+    ["a part of a block", () => change('"blockNumber":1000', '"blockNumber":1000.5')],
+    ["a block beyond all numbers", () => change('"blockNumber":1000', '"blockNumber":9007199254740992')],
+    ["a block in words", () => change('"blockNumber":1000', '"blockNumber":"1000"')],
+    ["that it is final in words", () => change('"isFinal":true', '"isFinal":"true"')],
+    ["no delivery", () => printed.replace(/"delivery":\{[^}]*\},/, "")],
+    ["a bonder that is none", () => change(repeatedByteAddress("e3"), "0xe3")],
+    ["a time of delivery that is none", () => change('"bonder":', '"timestamp":null,"bonder":')],
+    ["other transfers that are no list", () => change('"otherTransferIds":[]', '"otherTransferIds":{}')],
+    ["another transfer that is no text", () => change('"otherTransferIds":[]', '"otherTransferIds":[7]')],
+    ["a relayer that is none", () => change('"bonderFee":', '"relayer":"0x","bonderFee":')],
+    ["a price that is no number", () => change('"isFinal":true', '"isFinal":true,"priceUsd":"3"')],
   ])("is refused and read from the sources: %s", async (_, text) => {
     const { first, texts, onRefused, lookups } = setup();
     texts.set(`mainnet::${final.sent.id}`, text());
@@ -116,4 +181,32 @@ describe("a text that is not the final status of the transfer", () => {
     expect(lookups).toHaveLength(1);
     expect(onRefused).toHaveBeenCalledOnce();
   });
+});
+
+describe("a status answers a query", () => {
+  const { id, transactionHash } = final.sent;
+  const delivering = final.delivery?.transactionHash;
+  const other = repeatedByteHash("9a");
+  test.each<[string, TransferQuery, boolean]>([
+    ["its ID and its hash", { transferId: id, transactionHash }, true],
+    ["its ID and the delivering transaction", { transferId: id, transactionHash: delivering }, true],
+    ["another ID and its hash", { transferId: other, transactionHash }, false],
+    ["its ID and another hash", { transferId: id, transactionHash: other }, false],
+    ["its hash as an ID", { transferId: transactionHash, transactionHash: undefined }, false],
+    ["its ID as a hash", { transferId: undefined, transactionHash: id }, false],
+  ])("with %s", (_, query, isAnswer) => {
+    const parse = () => parseFinalStatus(printStatus(final), mainnet, query);
+    if (isAnswer) expect(parse()).toEqual(final);
+    else expect(parse).toThrow(TypeError);
+  });
+});
+
+test("a status is shared for its network, and for what identifies it, alone", async () => {
+  const { first, second, lookups } = setup();
+  await first.resolve(ID_QUERY, createLookupContext());
+  const sameAsHash = { transferId: undefined, transactionHash: final.sent.id };
+  const other = { transferId: undefined, transactionHash: repeatedByteHash("9a") };
+  for (const query of [sameAsHash, other]) await second.resolve(query, createLookupContext());
+  await second.resolve(ID_QUERY, createLookupContext({ network: getNetwork("goerli") }));
+  expect(lookups).toHaveLength(4);
 });
