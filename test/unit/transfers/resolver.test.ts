@@ -239,6 +239,23 @@ describe("a lookup", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
+  test("tells the chains how long it has taken so far", async () => {
+    let [remainingMs, elapsedMs] = [10_000, Number.NaN];
+    const chain: Pick<ChainSource, "findByTransferId"> = {
+      async findByTransferId(_, context) {
+        remainingMs -= 1_500;
+        elapsedMs = context.elapsedMs?.() ?? Number.NaN;
+        return onChain;
+      },
+    };
+    const resolver = createTransferResolver({ chain: chain as ChainSource, index: undefined, explorer: undefined });
+    await resolver.resolve(
+      { ...byId, transactionHash: undefined },
+      createLookupContext({ remainingMs: () => remainingMs }),
+    );
+    expect(elapsedMs).toBe(1_500);
+  });
+
   test("fails with the chain's error, not with the explorer's", async () => {
     await expect(setup({ chain: "down", explorer: "down" }).find(byHash)).rejects.toThrow("chain is down");
   });

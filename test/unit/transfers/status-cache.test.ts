@@ -54,7 +54,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
     timeoutMs,
     now: () => time,
   });
-  const find = (transferId: string, more: Partial<LookupContext> = {}, transactionHash?: string) =>
+  const find = (transferId: string | undefined, more: Partial<LookupContext> = {}, transactionHash?: string) =>
     cache.find({ transferId, transactionHash }, createLookupContext(more));
   return {
     lookups,
@@ -132,6 +132,13 @@ describe("a status", () => {
     expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
     expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
     expect(find("1")).toBe(immutable);
+  });
+
+  test("that was found by the hash of its transaction is that of no other transaction", async () => {
+    const { resolveWith, find } = setup();
+    await resolveWith(immutable, undefined, {}, repeatedByteHash("2b"));
+    expect(find(undefined, {}, repeatedByteHash("2c"))).toBeInstanceOf(Promise);
+    expect(find(undefined, {}, repeatedByteHash("2b"))).toBe(immutable);
   });
 
   test.each<[string, ServiceError]>([
