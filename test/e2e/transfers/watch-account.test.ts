@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
-import { connectChains, getBonder } from "../../../devnet/chain/local-chains.js";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { connectChains, getBonder, type LocalChains } from "../../../devnet/chain/local-chains.js";
 import { fundAccount } from "../../../devnet/chain/tokens.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
@@ -12,23 +13,30 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-// Watches over an index: transfers are sent and delivered on the local chains while they are watched.
+// Watches over an index: transfers are sent and delivered on the local chains while they are watched. The network is of its
+// own, so that the account has no other transfers than those sent here.
 
-const network = inject("network");
-const chains = connectChains(network.chains);
 const folder = useTemporaryFolder();
 const account = getBonder("HOP", "polygon", "arbitrum").toLowerCase();
 const AMOUNT = 5n * 10n ** 18n;
 
+let network: LocalNetwork;
+let chains: LocalChains;
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" });
+  network = await startLocalNetwork();
+  chains = connectChains(network.chains);
+  const index = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
+  gateway = await startGateway({ ...network.environment, ...index });
   const readCoverage = async () => (await gateway.get(`/v1/transfers?account=${account}`)).body;
   await vi.waitFor(async () => expect(await readCoverage()).toMatchObject({ coveredFrom: 0 }), {
     ...{ timeout: 60_000, interval: 500 },
   });
 });
-afterAll(() => gateway.stop());
+afterAll(async () => {
+  await gateway?.stop();
+  await network?.stop();
+});
 
 async function send() {
   const from = getBonder("HOP", "polygon", "arbitrum");

@@ -5,8 +5,9 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { connectChains } from "../../../devnet/chain/local-chains.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectChains, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import {
   BridgeService,
@@ -24,13 +25,19 @@ import { type ServiceProcess, startServiceProcess } from "../../support/service/
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // One transfer, watched by clients of several makers over every protocol, from its sending until it is final; also while
-// the server is killed or restarted.
+// the server is killed or restarted. The network is of its own, because blocks become final.
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
-const chains = connectChains(inject("network").chains);
-/** Other tests take back blocks of other chains. */
 const ROUTE = ["gnosis", "arbitrum"] as const;
 const folder = useTemporaryFolder();
+
+let network: LocalNetwork;
+let chains: LocalChains;
+beforeAll(async () => {
+  network = await startLocalNetwork();
+  chains = connectChains(network.chains);
+});
+afterAll(() => network?.stop());
 
 const finalise = () => Promise.all(ROUTE.map((slug) => mineBlocks(chains, slug, 70)));
 
@@ -158,7 +165,7 @@ const statesOf = ({ seen }: Pick<Watcher, "seen">) => seen.filter((name) => name
 describe("every client sees a transfer from its sending to its end", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startGateway();
+    gateway = await startGateway(network.environment);
     if (!canPython) return;
     const protoc =
       "protoc -I proto --python_out=stubs --plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin --grpc_out=stubs";
@@ -210,7 +217,7 @@ describe.each(["SIGKILL", "SIGTERM"] as const)("a watch goes on over %s and a ne
   let service: ServiceProcess;
   beforeAll(async () => {
     command = await buildService();
-    service = await startServiceProcess(command);
+    service = await startServiceProcess(command, network.environment);
   });
   afterAll(() => service.signal("SIGKILL"));
 
@@ -224,7 +231,7 @@ describe.each(["SIGKILL", "SIGTERM"] as const)("a watch goes on over %s and a ne
     service.signal(signal);
     await service.exitCode;
     await deliverTransfer(chains, transfer);
-    service = await startServiceProcess(command, { PORT: String(service.port) });
+    service = await startServiceProcess(command, { ...network.environment, PORT: String(service.port) });
     await expect.poll(seen).toEqual(each(["PENDING", "BONDED"]));
     await finalise();
     await Promise.all(watchers.map(({ ended }) => ended));

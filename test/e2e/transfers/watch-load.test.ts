@@ -1,17 +1,17 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { afterEach, expect, inject, test } from "vitest";
-import { connectChains } from "../../../devnet/chain/local-chains.js";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { connectChains, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { buildService } from "../../support/service/build-service.js";
 import { fundAndSend } from "../../support/service/local-transfers.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { nextState, openWatch, type WatchEvent } from "../../support/service/watch-client.js";
 
-// Thousands of watches at the end of the service, and a watch whose caller does not read.
+// Thousands of watches at the end of the service, and a watch whose caller does not read. Uses its own local network, because
+// it sends transactions.
 
-const chains = connectChains(inject("network").chains);
-/** Other tests take back blocks of other chains. */
 const ROUTE = ["gnosis", "arbitrum"] as const;
 const HTTP1_WATCHES = 500;
 const HTTP2_WATCHES = 4_500;
@@ -19,6 +19,14 @@ const STREAMS_PER_SESSION = 150;
 const OPENED_AT_ONCE = 300;
 /** Longer than a bookmark and the end of a response. */
 const TAIL_LENGTH = 400;
+
+let network: LocalNetwork;
+let chains: LocalChains;
+beforeAll(async () => {
+  network = await startLocalNetwork();
+  chains = connectChains(network.chains);
+});
+afterAll(() => network?.stop());
 
 let service: ServiceProcess | undefined;
 const sessions: ClientHttp2Session[] = [];
@@ -29,6 +37,7 @@ afterEach(() => {
 
 async function start(): Promise<ServiceProcess> {
   service = await startServiceProcess(await buildService(), {
+    ...network.environment,
     ...{ WATCH_MAX_PER_CALLER: "0", LOG_LEVEL: "warn" },
     // At the end of the service, time for all that is open: no verdict may depend on how busy the machine is.
     REQUEST_TIMEOUT_MS: "60000",

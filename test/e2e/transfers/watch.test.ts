@@ -1,20 +1,26 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { connectChains, getLocalChain } from "../../../devnet/chain/local-chains.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectChains, getLocalChain, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { fundAndSend, fundSender, mineBlocks, sendFunded } from "../../support/service/local-transfers.js";
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 
-// Watches over Server-Sent Events: transfers are sent and delivered on the local chains while they are watched.
+// Watches over Server-Sent Events: transfers are sent and delivered on the local chains while they are watched. The network
+// is of its own, because blocks become final and are taken back.
 
-const network = inject("network");
-const chains = connectChains(network.chains);
-
+let network: LocalNetwork;
+let chains: LocalChains;
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  network = await startLocalNetwork();
+  chains = connectChains(network.chains);
+  gateway = await startGateway(network.environment);
 });
-afterAll(() => gateway.stop());
+afterAll(async () => {
+  await gateway?.stop();
+  await network?.stop();
+});
 
 const openWatch = (query: string, lastEventId?: string) => openWatchAt(gateway.url, query, lastEventId);
 
