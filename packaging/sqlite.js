@@ -1,6 +1,7 @@
-// Builds the SQLite driver if it does not load: `npm run build:sqlite`, or for another folder with node_modules,
-// `node packaging/sqlite.js <folder>`. A binary works with one ABI of Node.js: each is kept in a folder of its own, so that
-// several versions can use the same node_modules.
+// Builds the SQLite driver if it does not load: `npm run build:sqlite`; where the package is installed,
+// `node node_modules/hop-gateway/packaging/sqlite.js`; for another folder with node_modules, `node packaging/sqlite.js <folder>`.
+// A binary works with one ABI of Node.js: each is kept in a folder of its own, so that several versions can use the same
+// node_modules.
 //
 // The driver's package offers prebuilt binaries, which npm does not verify: they are not in the registry. Such a binary is
 // used only if its archive has the SHA-256 of sqlite-hashes.json: file name -> hash, as the driver's page of releases shows
@@ -9,16 +10,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 
 const RELEASES = process.env.SQLITE_RELEASES_URL ?? "https://github.com/WiseLibs/better-sqlite3/releases/download";
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 
-const project = fileURLToPath(new URL("..", import.meta.url));
-const folder = resolve(process.argv[2] ?? project);
-const driver = join(folder, "node_modules/better-sqlite3");
+const [, , folder] = process.argv;
+const driver =
+  folder === undefined
+    ? dirname(createRequire(import.meta.url).resolve("better-sqlite3/package.json"))
+    : resolve(folder, "node_modules/better-sqlite3");
 /** Where a build leaves the binary. The driver looks here first, and no further if it is one for another ABI. */
 const output = join(driver, "build");
 const BUILT = "build/Release/better_sqlite3.node";

@@ -101,6 +101,24 @@ test("lists the licences of what it bundles and leaves out contracts under copyl
   expect(stdout).toBe("function function\n");
 });
 
+test("builds the SQLite driver of the project that has installed it", async () => {
+  const driver = join(folder(), "node_modules/better-sqlite3");
+  const compile = "mkdir -p build/Release && touch build/Release/better_sqlite3.node";
+  const manifest = {
+    name: "better-sqlite3",
+    version: "1.2.3",
+    main: "index.js",
+    scripts: { "build-release": compile },
+  };
+  await mkdir(driver);
+  await writeFile(join(driver, "package.json"), JSON.stringify(manifest));
+  await writeFile(join(driver, "index.js"), 'throw new Error("not built");');
+  await run(process.execPath, [join(installed(), "packaging/sqlite.js")]);
+  expect(await readdir(join(driver, "lib/binding"))).toEqual([
+    `node-v${process.versions.modules}-${process.platform}-${process.arch}`,
+  ]);
+});
+
 describe("in a project that has installed the package", () => {
   beforeAll(async () => {
     const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };

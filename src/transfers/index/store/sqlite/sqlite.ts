@@ -1,6 +1,7 @@
 import type { Database, Options } from "better-sqlite3";
 import { type ColumnDataType, Kysely, type RawBuilder, SqliteDialect, sql } from "kysely";
 import { IndexUnavailableError } from "../index-unavailable-error.js";
+import { assertSafeDriver, BUILD_DRIVER } from "./driver-binary.js";
 
 // Everything specific to SQLite connections: another database needs a counterpart of this file.
 
@@ -19,9 +20,10 @@ const CACHE_SIZE_KIB = 32_768;
 
 /**
  * Opens a file with the SQLite driver. The driver is optional and loaded on first use; its native part is built on demand.
- * @throws IndexUnavailableError when the driver is missing or the file cannot be opened
+ * @throws IndexUnavailableError when the driver is missing or unsafe, or the file cannot be opened
  */
 export async function openSqlite(file: string, options: Options = {}): Promise<SqliteConnection> {
+  await assertSafeDriver();
   const driver = await import("better-sqlite3").catch((cause: unknown) => {
     throw missingDriverError(cause);
   });
@@ -123,6 +125,6 @@ export function isSqliteBusy(error: unknown): boolean {
 }
 
 function missingDriverError(cause: unknown): IndexUnavailableError {
-  const message = "the index needs the SQLite driver, which is not built: run `npm run build:sqlite`, or set INDEX=off";
+  const message = `the index needs the SQLite driver, which is not built: ${BUILD_DRIVER}; or set INDEX=off`;
   return new IndexUnavailableError(message, { cause });
 }

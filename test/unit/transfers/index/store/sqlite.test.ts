@@ -10,6 +10,8 @@ import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 const folder = useTemporaryFolder();
 afterEach(() => {
   vi.doUnmock("better-sqlite3");
+  vi.doUnmock("node:fs/promises");
+  vi.unstubAllGlobals();
   vi.resetModules();
 });
 
@@ -40,6 +42,36 @@ test.each([
   await expect(openSqlite(`${folder()}/new`)).rejects.toMatchObject({
     name: "IndexUnavailableError",
     message: expect.stringContaining("run `npm run build:sqlite`"),
+  });
+});
+
+describe("a driver whose binary removes hooks", () => {
+  /** Opens a file in a version of Node.js, where npm has left such a binary. */
+  async function openWith(version: string): Promise<unknown> {
+    const paths: unknown[] = [];
+    vi.doMock("node:fs/promises", () => ({
+      async readFile(path: string) {
+        paths.push(path);
+        return Buffer.from("\0node::RemoveEnvironmentCleanupHook\0");
+      },
+    }));
+    vi.stubGlobal("process", Object.create(process, { version: { value: version } }));
+    vi.resetModules();
+    const sqlite = await import("../../../../../src/transfers/index/store/sqlite/sqlite.js");
+    const connection = await sqlite.openSqlite(":memory:");
+    connection.close();
+    return paths;
+  }
+
+  test("is refused with a remedy in Node.js 24, which it would end", async () => {
+    await expect(openWith("v24.19.0")).rejects.toMatchObject({
+      name: "IndexUnavailableError",
+      message: expect.stringMatching(/would end the process .* run `npm run build:sqlite` in a checkout/),
+    });
+  });
+
+  test.each(["v22.20.0", "v26.1.0"])("is used in Node.js %s, and not even read", async (version) => {
+    expect(await openWith(version)).toEqual([]);
   });
 });
 
