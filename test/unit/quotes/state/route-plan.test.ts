@@ -1,14 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
-import { getNetwork } from "../../../../src/hop/networks.js";
-import { findToken } from "../../../../src/hop/tokens.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import { createTokenPrices } from "../../../../src/prices/token-prices.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
 import { type ChainState, type ChainStateValues, createChainState } from "../../../../src/quotes/state/chain-state.js";
-import type { QuoteRoute } from "../../../../src/quotes/state/quote-request.js";
 import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { planRoute } from "../../../../src/quotes/state/route-plan.js";
+import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const prices = await createTokenPrices({
   fixedPricesUsd: new Map([
@@ -22,21 +20,9 @@ const prices = await createTokenPrices({
   now: Date.now,
 }).getTable([]);
 
-const network = getNetwork("mainnet");
-
-function createRoute(token: string, from: string, to: string): QuoteRoute {
-  const found = {
-    token: findToken(network, token),
-    source: network.chains.get(from),
-    destination: network.chains.get(to),
-  };
-  if (!found.token || !found.source || !found.destination) throw new Error(`no route ${token} ${from} ${to}`);
-  return { network, token: found.token, source: found.source, destination: found.destination };
-}
-
 function plan(token: string, from: string, to: string, more: Partial<FeeSettings> = {}, attestation?: string) {
   const settings = { ...getBuiltInFeeSettings("mainnet"), ...more };
-  return planRoute(createRoute(token, from, to), settings, attestation);
+  return planRoute(findQuoteRoute(token, from, to), settings, attestation);
 }
 
 type SwapPools = ChainStateValues["swapPools"];
@@ -58,8 +44,6 @@ function respond(readSet: ReadSet | undefined, value: bigint, swapPools: SwapPoo
   return createChainState(values, "some chain");
 }
 
-const addressOf = (token: string, slug: string, name: string): string =>
-  String(network.contracts.get(token)?.get(slug)?.[name]).toLowerCase();
 const poolsOf = (readSet: ReadSet | undefined) => [...(readSet?.pools.values() ?? [])];
 
 describe("a route between two L2s", () => {

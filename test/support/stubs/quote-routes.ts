@@ -1,0 +1,25 @@
+import { getNetwork, type NetworkSlug } from "../../../src/hop/networks.js";
+import { findToken } from "../../../src/hop/tokens.js";
+import type { QuoteRoute } from "../../../src/quotes/state/quote-request.js";
+
+/** Returns a route by the names of its token and chains. */
+export function findQuoteRoute(
+  token: string,
+  from: string,
+  to: string,
+  networkSlug: NetworkSlug = "mainnet",
+): QuoteRoute {
+  const network = getNetwork(networkSlug);
+  const found = {
+    token: findToken(network, token),
+    source: network.chains.get(from),
+    destination: network.chains.get(to),
+  };
+  if (!found.token || !found.source || !found.destination) throw new Error(`no route ${token} ${from} ${to}`);
+  return { network, token: found.token, source: found.source, destination: found.destination };
+}
+
+/** Returns the address of a token's contract on mainnet, in lower case. */
+export function addressOf(token: string, slug: string, name: string): string {
+  return String(getNetwork("mainnet").contracts.get(token)?.get(slug)?.[name]).toLowerCase();
+}
