@@ -5,6 +5,7 @@ import { createChainSource } from "../../../../../src/transfers/sources/chain/ch
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import { type LookupContext, querySource } from "../../../../../src/transfers/sources/transfer-source.js";
+import { BudgetExhaustedError } from "../../../../../src/transfers/spend/lookup-budget.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -23,6 +24,7 @@ import {
   transferSentEvent,
   transferSentToL2Event,
   withdrawalBondedEvent,
+  withdrewEvent,
 } from "../../index/support/hop-events.js";
 
 const to = "arbitrum";
@@ -47,6 +49,8 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     arbitrum,
     find: async (transactionHash: string, transferId?: string, more: Partial<LookupContext> = {}) =>
       querySource(source, { transactionHash, transferId }, createLookupContext({ chains, ...more })),
+    findById: async (transferId: string) =>
+      querySource(source, { transactionHash: undefined, transferId }, createLookupContext({ chains })),
   };
 }
 
@@ -73,6 +77,14 @@ describe("a lookup by the delivering transaction", () => {
     addTransaction(base, 10, burned);
     const transaction = addTransaction(arbitrum, 100, foreign, minted);
     expect(await find(transaction)).toMatchObject({ sent: { id: "77" }, otherTransferIds: [], state: "BONDED" });
+  });
+
+  test("finds the CCTP transfer of the chain that the message names, not another with its nonce", async () => {
+    const { base, optimism, arbitrum, find } = setup();
+    addTransaction(optimism, 9, cctpTransferSentEvent(77n, { from: "optimism", to }));
+    addTransaction(base, 10, burned);
+    const transaction = addTransaction(arbitrum, 100, minted);
+    expect(await find(transaction)).toMatchObject({ sent: { id: "77", source: { slug: "base" } } });
   });
 
   test("finds nothing for a foreign message, without searching any chain", async () => {
@@ -160,6 +172,80 @@ describe("a lookup by the delivering transaction", () => {
     expect(searches()).toBe(16 + 15);
   });
 
+  test("finds nothing where sixteen events have no send", async () => {
+    const { arbitrum, find } = setup();
+    const completions = Array.from({ length: 16 }, (_, at) => transferFromL1CompletedEvent(`x${at}`, "many", { to }));
+    expect(await find(addTransaction(arbitrum, 500, ...completions))).toBeUndefined();
+  });
+
+  test("follows no event with another ID than the requested one", async () => {
+    const { arbitrum, find } = setup();
+    const bonds = Array.from({ length: 20 }, (_, at) => withdrawalBondedEvent(`x${at}`, { to, transaction: "many" }));
+    expect(await find(addTransaction(arbitrum, 500, ...bonds), hashFromName("x19"))).toBeUndefined();
+  });
+
+  test("lists a sibling over CCTP by its nonce, whether its send is found or not", async () => {
+    const { optimism, arbitrum, find } = setup();
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }), minted);
+    expect(await find(both, hashFromName("a"))).toMatchObject({ otherTransferIds: ["77"] });
+  });
+
+  test("reads nothing more of the delivery, which it has found", async () => {
+    const { optimism, arbitrum, find } = setup();
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
+    expect(await find(bond)).toMatchObject({ delivery: { transactionHash: bond } });
+    expect(arbitrum.methods.filter((method) => ["eth_getLogs", "eth_call"].includes(method))).toEqual([]);
+  });
+
+  test.each([
+    ["an L2", transferSentEvent("a", { from: "base", to }), withdrawalBondedEvent("a", { to })],
+    ["CCTP", burned, minted],
+  ])("searches the send over %s from the time of the delivery backwards", async (_, sent, delivery) => {
+    const { base, arbitrum, find } = setup({ maxLogBlocks: 2_000 });
+    addTransaction(base, 30_000, sent);
+    const transaction = addTransaction(arbitrum, 31_000, delivery);
+    expect(await find(transaction)).toMatchObject({ sent: { blockNumber: 30_000 } });
+    // The newest page comes first, then what is older than the delivery.
+    expect(base.searchedRanges.filter(({ from, to }) => from > 40_000 && to < 98_000)).toEqual([]);
+  });
+
+  describe("with a sibling from L1", () => {
+    function setupBoth() {
+      const chains = setup();
+      const { ethereum, optimism, arbitrum } = chains;
+      for (const chain of [ethereum, optimism, arbitrum]) chain.finalized = chain.head;
+      addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+      const both = addTransaction(
+        arbitrum,
+        500,
+        transferFromL1CompletedEvent("b", "both", { to }),
+        withdrawalBondedEvent("a", { to }),
+      );
+      return { ...chains, findBoth: () => chains.find(both, hashFromName("a")) };
+    }
+
+    test("is final when that was found, and not while its chain does not tell", async () => {
+      const { ethereum, findBoth } = setupBoth();
+      const sibling = addTransaction(ethereum, 90, transferSentToL2Event("b", "one", { to }));
+      ethereum.beforeResponse = (method) => {
+        if (method === "eth_getLogs") throw unavailableError("ethereum");
+      };
+      expect(await findBoth()).toMatchObject({ otherTransferIds: [], isFinal: false });
+      ethereum.beforeResponse = () => {};
+      expect(await findBoth()).toMatchObject({ otherTransferIds: [sibling], isFinal: true });
+    });
+
+    test("fails when the search of that fails for another reason than its chain", async () => {
+      const { ethereum, findBoth } = setupBoth();
+      ethereum.beforeResponse = (method) => {
+        if (method === "eth_getLogs") throw new BudgetExhaustedError("caller", "RATE_LIMITED", "spent");
+      };
+      await expect(findBoth()).rejects.toMatchObject({ reason: "RATE_LIMITED" });
+    });
+  });
+
   test("lists no sibling for two sends of one transaction on L1, which share an ID", async () => {
     const { ethereum, arbitrum, find } = setup();
     const first = addTransaction(
@@ -208,6 +294,41 @@ test("lists no sibling for two sends from L1 in one transaction, which share an 
   });
 });
 
+describe("a lookup by ID", () => {
+  test("finds the transfer from L1 beside a CCTP transfer of the same transaction", async () => {
+    const { ethereum, findById } = setup();
+    const transaction = addTransaction(
+      ethereum,
+      40_000,
+      cctpTransferSentEvent(77n, { from: "ethereum", to }),
+      transferSentToL2Event("a", "both", { to }),
+    );
+    expect(await findById(transaction)).toMatchObject({ sent: { id: transaction, kind: "l1", logIndex: 1 } });
+  });
+
+  test.each([
+    ["sent a CCTP transfer, whose ID is its nonce", cctpTransferSentEvent(77n, { from: "ethereum", to })],
+    ["sent none", transferFromL1CompletedEvent("a", "foreign", { to })],
+  ])("finds nothing for the hash of a transaction on L1 that %s", async (_, event) => {
+    const { ethereum, findById } = setup();
+    expect(await findById(addTransaction(ethereum, 40_000, event))).toBeUndefined();
+  });
+
+  test("finds nothing for the hash of a transaction on an L2", async () => {
+    const { optimism, findById } = setup();
+    const transaction = addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    expect(await findById(transaction)).toBeUndefined();
+    expect(await findById(hashFromName("a"))).toMatchObject({ sent: { transactionHash: transaction } });
+  });
+
+  test("finds nothing for a nonce that no chain has", async () => {
+    const { base, findById } = setup();
+    addTransaction(base, 10, cctpTransferSentEvent(77n, { from: "base", to }));
+    expect(await findById("78")).toBeUndefined();
+    expect(await findById("77")).toMatchObject({ sent: { source: { slug: "base" } } });
+  });
+});
+
 test.each(["eth_getBlockByHash", "eth_getTransactionReceipt"])(
   "fails when a chain has the log of a transfer but returns null for %s",
   async (missing) => {
@@ -243,6 +364,25 @@ describe("a delivery", () => {
     expect(await findSent()).toMatchObject({ state: "BONDED", isFinal });
   });
 
+  test("by a withdrawal has no bonder, whoever sent it, and is final without one", async () => {
+    const { optimism, arbitrum, find } = setup();
+    arbitrum.contractResult = () => 1n;
+    [optimism.finalized, arbitrum.finalized] = [100, 500];
+    const withdrawal = addTransaction(arbitrum, 500, withdrewEvent("a", { to }));
+    const status = await find(addTransaction(optimism, 100, sent));
+    expect(status).toMatchObject({ state: "BONDED", isFinal: true, delivery: { transactionHash: withdrawal } });
+    expect(status?.delivery?.bonder).toBeUndefined();
+  });
+
+  test("whose transaction is not found, or that has not come, is not final", async () => {
+    const { optimism, arbitrum, find } = setup();
+    [optimism.finalized, arbitrum.finalized] = [optimism.head, arbitrum.head];
+    const transaction = addTransaction(optimism, 100, sent);
+    expect(await find(transaction)).toMatchObject({ state: "PENDING", isFinal: false });
+    arbitrum.contractResult = () => 1n;
+    expect(await find(transaction)).toMatchObject({ state: "BONDED", isFinal: false });
+  });
+
   const hangOn = (method: string) => (called: string) =>
     called === method ? createDeferred<void>().promise : undefined;
   const failOn = (method: string) => (called: string) => {
@@ -263,7 +403,7 @@ describe("a delivery", () => {
     ["the bonder", "eth_getTransactionByHash", 6_000, 2_500, 2_500],
     ["the finality", "eth_getBlockByNumber", 6_000, 4_000, 3_000],
   ])(
-    "is returned without %s when %s hangs: deadline %i ms, %i ms so far, timeout %i ms",
+    "is returned without %s of the destination when %s hangs: deadline %i ms, %i ms so far, timeout %i ms",
     async (_, method, remainingMs, elapsedMs, timeoutMs) => {
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
       const { optimism, arbitrum, findSent } = setupDelivered();
@@ -281,4 +421,14 @@ describe("a delivery", () => {
       expect(vi.getTimerCount()).toBe(0);
     },
   );
+
+  test("is not final while the source does not tell whether the send is", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { optimism, arbitrum, findSent } = setupDelivered();
+    [optimism.finalized, arbitrum.finalized] = [100, 500];
+    optimism.beforeResponse = hangOn("eth_getBlockByNumber");
+    const status = findSent();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await status).toMatchObject({ state: "BONDED", isFinal: false });
+  });
 });
