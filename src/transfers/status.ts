@@ -1,5 +1,9 @@
 import type { SentTransfer, TransferDelivery } from "./transfer.js";
 
+/**
+ * Where a transfer stands. Reorgs apart, only PENDING and UNBONDABLE change, both to BONDED: after settlement anyone may withdraw
+ * a transfer that no bonder could deliver.
+ */
 export type TransferState = "PENDING" | "BONDED" | "UNBONDABLE";
 
 /** Which source supplied a status. */
@@ -25,14 +29,6 @@ export interface TransferStatus extends StatusDetails {
   readonly state: TransferState;
 }
 
-/** The states that each state can change to, apart from reorgs. */
-const STATE_TRANSITIONS: Readonly<Record<TransferState, readonly TransferState[]>> = {
-  PENDING: ["BONDED"],
-  // After settlement anyone may withdraw a transfer that no bonder could deliver.
-  UNBONDABLE: ["BONDED"],
-  BONDED: [],
-};
-
 /**
  * Builds the status of a transfer and derives its state.
  * @param delivery undefined when the transfer has not been delivered
@@ -53,7 +49,7 @@ function deriveState(sent: SentTransfer, delivery: TransferDelivery | undefined)
   return requestsSwapOnL1 ? "UNBONDABLE" : "PENDING";
 }
 
-/** Returns whether a status can never change: a terminal state in final blocks, with the delivering transaction known. */
-export function isImmutableStatus({ state, isFinal, delivery }: TransferStatus): boolean {
-  return isFinal && STATE_TRANSITIONS[state].length === 0 && delivery?.transactionHash !== undefined;
+/** Returns whether a status can never change: it was delivered by a known transaction, and both blocks are final. */
+export function isImmutableStatus({ isFinal, delivery }: TransferStatus): boolean {
+  return isFinal && delivery?.transactionHash !== undefined;
 }

@@ -37,7 +37,6 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
   }
 
   return {
-    name: "explorer",
     async findByTransactionHash(hash, transferId, context) {
       const records = await findRecords(hash, context);
       const sends = records.filter((record) => record.transactionHash === hash);

@@ -1,7 +1,7 @@
 import type { NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { Chain, Network } from "../../hop/networks.js";
-import type { TransferSourceName, TransferStatus } from "../status.js";
+import type { TransferStatus } from "../status.js";
 
 /** Identifies a transfer; at least one member is defined. Hex is lower case. */
 export interface TransferQuery {
@@ -45,7 +45,6 @@ export type LookupResult = TransferStatus | undefined;
  * chains use.
  */
 export interface TransferSource {
-  readonly name: TransferSourceName;
   /**
    * Returns the first transfer, in log order, that a transaction sent; if it sent none, the first that it delivered.
    * @param transferId selects one transfer of the transaction

@@ -74,7 +74,6 @@ function setup({
     return behave(source, behavior, status, signal);
   };
   const chainSource: ChainSource = {
-    name: "chain",
     findByTransactionHash: (hash, id, { signal }) =>
       query("chain", ["hash", hash, id], chainByHash, statusByHash, signal),
     findByTransferId: (id, { signal }) => query("chain", ["id", id], chain, onChain, signal),
@@ -91,7 +90,6 @@ function setup({
     getLastSearchedBlock: () => undefined,
   };
   const explorerSource: TransferSource = {
-    name: "explorer",
     findByTransactionHash: (hash, id, { signal }) =>
       query("explorer", ["hash", hash, id], explorer ?? "none", explorerStatus, signal),
     findByTransferId: (id, { signal }) => query("explorer", ["id", id], explorer ?? "none", explorerStatus, signal),

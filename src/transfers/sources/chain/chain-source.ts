@@ -67,8 +67,6 @@ export function createChainSource({ finality, now, ...caches }: ChainSourceOptio
   }
 
   return {
-    name: "chain",
-
     async findByTransactionHash(hash, transferId, context) {
       const { network } = context;
       const transaction = await findTransaction(hash, context);
