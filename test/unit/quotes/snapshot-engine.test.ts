@@ -6,7 +6,7 @@ import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import type { QuoteDetails } from "../../../src/quotes/quote-details.js";
-import { createSnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
+import { createSnapshotEngine, type ServedQuote } from "../../../src/quotes/snapshot-engine.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
 
 const mainnet = getNetwork("mainnet");
@@ -59,6 +59,59 @@ test("plans a route again within a minute when it was planned without an attesta
   time += 31_000;
   expect(await getFee()).toBe(150_000n);
   engine.close();
+});
+
+test("tells its observer whether a swap was read apart from the state of its chain", async () => {
+  const bridgedUsdc = findToken(mainnet, "USDC.e");
+  const [polygon, optimism] = [mainnet.chains.get("polygon"), mainnet.chains.get("optimism")];
+  if (!bridgedUsdc || !polygon || !optimism) throw new Error("no such route");
+  const served: ServedQuote[] = [];
+  let time = 1_000_000;
+  const engine = createSnapshotEngine({
+    settings: createFixedFeeSettings(getBuiltInFeeSettings("mainnet")),
+    prices: createTokenPrices({
+      fixedPricesUsd: new Map([
+        ["USDC", 1],
+        ["ETH", 3_000],
+      ]),
+      sources: [],
+      now: () => time,
+    }),
+    attestations: undefined,
+    chains: () => ({
+      hasCustomEndpoint: () => false,
+      getClient: (slug) =>
+        createQuoteChainStub({
+          slug,
+          pools: new Map(),
+          ...{ gasPrice: 1n, estimateGas: () => 1n, l1Fee: () => 0n, minBonderFeeAbsolute: () => 0n, minBonderFee: 0n },
+          uniswap: {
+            sqrtPriceX96: 2n ** 96n,
+            tick: 0,
+            liquidity: 10n ** 12n,
+            fee: 100,
+            quote: (amount) => amount / 2n,
+          },
+        }),
+    }),
+    maxAgeMs: undefined,
+    maxStaleMs: 30_000,
+    // Time passes between any two reads.
+    clocks: { now: () => time, monotonicNow: () => (time += 1) },
+    onQuoteServed: () => (quote) => served.push(quote),
+  });
+  const requester = { caller: "a", signal: new AbortController().signal };
+  const swapped = { ...request, token: bridgedUsdc, source: polygon, destination: optimism };
+  // The known ticks suffice for the first amount; Uniswap's Quoter is asked for the second.
+  await engine.quote({ ...swapped, amountIn: 10n ** 6n }, requester);
+  await engine.quote({ ...swapped, amountIn: 10n ** 14n }, requester);
+  await engine.quote({ ...swapped, token, amountIn: 10n ** 6n }, requester);
+  engine.close();
+  expect(served.map(({ amountIn, hasSeparateSwap }) => [amountIn, hasSeparateSwap])).toEqual([
+    [10n ** 6n, false],
+    [10n ** 14n, true],
+    [10n ** 6n, false],
+  ]);
 });
 
 describe("a quote with details", () => {
