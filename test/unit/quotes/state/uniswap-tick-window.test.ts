@@ -1,3 +1,4 @@
+import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
@@ -34,6 +35,25 @@ function decode(windowRead: TickWindowRead, pool: (key: string) => string | unde
 }
 
 describe("createUniswapTickWindow", () => {
+  test("calls the pool's functions as ethers encodes them, below 0 too", () => {
+    const abi = new utils.Interface([
+      ...["function slot0()", "function liquidity()", "function tickSpacing()"],
+      ...["function tickBitmap(int16 position)", "function ticks(int24 tick)"],
+    ]);
+    const to = down.address;
+    const window = createUniswapTickWindow(down);
+    const first = window.planRead();
+    expect([...first.calls.values()]).toEqual([
+      { to, data: abi.encodeFunctionData("slot0") },
+      { to, data: abi.encodeFunctionData("liquidity") },
+      { to, data: abi.encodeFunctionData("tickSpacing") },
+      ...[1, 0, -1, -2].map((position) => ({ to, data: abi.encodeFunctionData("tickBitmap", [position]) })),
+    ]);
+    decode(first, createPool(0, -90, 5));
+    const ticks = [...window.planRead().calls.values()].slice(7);
+    expect(ticks).toEqual([5, -90].map((tick) => ({ to, data: abi.encodeFunctionData("ticks", [tick]) })));
+  });
+
   test.each([
     ["downwards", down, ["word 1", "word 0", "word -1", "word -2"], ["tick 5", "tick -90"], -90],
     ["upwards", up, ["word -2", "word -1", "word 0", "word 1"], ["tick -5", "tick 90"], 90],

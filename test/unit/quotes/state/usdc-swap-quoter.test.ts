@@ -1,3 +1,4 @@
+import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
@@ -65,6 +66,43 @@ function createState(amountOut: (amountIn: bigint) => bigint | undefined): Chain
 }
 
 describe("createUsdcSwapQuoter", () => {
+  test("asks Uniswap's Quoter for a swap of USDC.e to USDC by their pool, in the newest block", async () => {
+    const calls: RpcCall[] = [];
+    const { requests, quoter } = setup((call) => {
+      calls.push(call);
+      return respondHalf(call);
+    });
+    const result = quoter.quoteAmountOut(1_000n, requester);
+    requests[0]?.respond();
+    await result;
+    const abi = new utils.Interface(["function quoteExactInput(bytes path, uint256 amountIn) returns (uint256)"]);
+    const path = utils.solidityPack(["address", "uint24", "address"], [pool.bridgedUsdc, 100, pool.nativeUsdc]);
+    const data = abi.encodeFunctionData("quoteExactInput", [path, 1_000]);
+    expect(calls).toEqual([{ method: "eth_call", params: [{ to: pool.quoterAddress, data }, "latest"] }]);
+  });
+
+  test("keeps the newest 10,000 amounts", async () => {
+    const { requests, quoter } = setup();
+    const quoteAll = async (from: number, to: number): Promise<void> => {
+      const results = Array.from({ length: to - from }, (_, index) =>
+        quoter.quoteAmountOut(BigInt(from + index), requester),
+      );
+      const settled = Promise.all(results);
+      for (let done = false; !done; ) {
+        const sent = requests.length;
+        requests.at(-1)?.respond();
+        await nextTurn();
+        done = requests.length === sent;
+      }
+      await settled;
+    };
+    for (let from = 0; from < 10_000; from += 1_000) await quoteAll(from, from + 1_000);
+    expect(quoter.quoteAmountOut(0n, requester)).not.toBeInstanceOf(Promise);
+    await quoteAll(10_000, 10_001);
+    expect(quoter.quoteAmountOut(1n, requester)).not.toBeInstanceOf(Promise);
+    expect(quoter.quoteAmountOut(0n, requester)).toBeInstanceOf(Promise);
+  });
+
   test("computes the swap from chain state without a call, with the state's age", () => {
     const { requests, quoter } = setup();
     expect(
