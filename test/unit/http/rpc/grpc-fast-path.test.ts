@@ -128,7 +128,7 @@ describeOnBothPaths(() => {
     test("whose response is left unread is ended", async () => {
       const amountIn = "9".repeat(1_000_000);
       const { stream, accessLines, waitForAccessLines } = await startCall({
-        limits: { responseMs: 200 },
+        limits: { responseMs: 200, minBytesPerSecond: Number.POSITIVE_INFINITY },
         getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
       });
       stream.pause();
