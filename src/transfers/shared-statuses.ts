@@ -137,7 +137,7 @@ function parseJson(text: string): unknown {
 }
 
 function parseOptional<T>(value: unknown, parse: (value: unknown) => T): T | undefined {
-  return value === undefined || value === null ? undefined : parse(value);
+  return value === undefined ? undefined : parse(value);
 }
 
 function parsePattern(value: unknown, pattern: RegExp): string {

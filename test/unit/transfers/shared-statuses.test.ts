@@ -78,10 +78,11 @@ function setup({ status }: { readonly status: LookupResult } = { status: final }
 
 describe("a final status", () => {
   test.each([ID_QUERY, HASH_QUERY])("is looked up by one replica for all: %j", async (query) => {
-    const { first, second, lookups } = setup();
+    const { first, second, lookups, onRefused } = setup();
     expect(await first.resolve(query, createLookupContext())).toBe(final);
     expect(await second.resolve(query, createLookupContext())).toEqual(final);
     expect(lookups).toHaveLength(1);
+    expect(onRefused).not.toHaveBeenCalled();
   });
 
   test("is read as it was, whatever it contains", () => {
@@ -173,6 +174,7 @@ describe("a text that is not the final status of the transfer", () => {
     ["other transfers that are no list", () => change('"otherTransferIds":[]', '"otherTransferIds":{}')],
     ["another transfer that is no text", () => change('"otherTransferIds":[]', '"otherTransferIds":[7]')],
     ["a relayer that is none", () => change('"bonderFee":', '"relayer":"0x","bonderFee":')],
+    ["a relayer that is null", () => change('"bonderFee":', '"relayer":null,"bonderFee":')],
     ["a price that is no number", () => change('"isFinal":true', '"isFinal":true,"priceUsd":"3"')],
   ])("is refused and read from the sources: %s", async (_, text) => {
     const { first, texts, onRefused, lookups } = setup();

@@ -111,6 +111,7 @@ describe("the status of an indexed transfer", () => {
     ["not delivered, source behind, send final", pending, { optimism: stale }, "PENDING"],
     ["not delivered, send not final, source current", unfinalized, {}, "PENDING"],
     ["not delivered, send not final, source behind", unfinalized, { optimism: stale }, undefined],
+    ["not delivered, send not final, source not indexed", unfinalized, { optimism: null }, undefined],
     [
       "not delivered, observed in the future after the clock was set back",
       pending,

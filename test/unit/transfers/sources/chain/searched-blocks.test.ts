@@ -12,7 +12,7 @@ const blocksOf = (ranges: readonly { from: number; to: number }[]): Set<number> 
   new Set(ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at)));
 
 describe("block ranges", () => {
-  test("are merged and subtracted as sets of blocks are, newest first and disjoint", () => {
+  test("are merged and subtracted as sets of blocks are, newest first and with blocks between them", () => {
     fc.assert(
       fc.property(fc.array(range, { maxLength: 8 }), range, (added, wanted) => {
         const merged = added.reduce<ReturnType<typeof mergeRange>>(mergeRange, []);
@@ -23,7 +23,7 @@ describe("block ranges", () => {
         for (const ranges of [merged, rest]) {
           for (const [at, { from, to }] of ranges.entries()) {
             expect(to).toBeGreaterThanOrEqual(from);
-            expect((ranges[at - 1]?.from ?? Number.POSITIVE_INFINITY) - 1).toBeGreaterThan(to - 1);
+            expect(ranges[at - 1]?.from ?? Number.POSITIVE_INFINITY).toBeGreaterThan(to + 1);
           }
         }
       }),
@@ -63,10 +63,24 @@ describe("searched blocks", () => {
     for (const key of [undefined, "a"]) expect(blocks.listUnsearched(key, all)).toEqual([all]);
   });
 
+  test("are kept one by one, and as up to four ranges", () => {
+    const { blocks } = setup();
+    for (const block of [20, 40, 60, 80]) blocks.record("a", { from: block, to: block });
+    expect(blocks.listUnsearched("a", { from: 20, to: 80 })).toEqual([
+      { from: 61, to: 79 },
+      { from: 41, to: 59 },
+      { from: 21, to: 39 },
+    ]);
+  });
+
   test("are bounded: the narrowest of five ranges, and the oldest of ten thousand searches, are dropped", () => {
     const { blocks } = setup();
     for (const from of [0, 20, 40, 60, 80]) blocks.record("a", { from, to: from + (from === 40 ? 1 : 9) });
-    expect(blocks.listUnsearched("a", { from: 30, to: 59 })).toEqual([{ from: 30, to: 59 }]);
+    expect(blocks.listUnsearched("a", { from: 0, to: 89 })).toEqual([
+      { from: 70, to: 79 },
+      { from: 30, to: 59 },
+      { from: 10, to: 19 },
+    ]);
     for (let search = 0; search < 10_000; search += 1) blocks.record(`search ${search}`, all);
     expect(blocks.listUnsearched("a", all)).toEqual([all]);
     expect(blocks.listUnsearched("search 0", all)).toEqual([]);
