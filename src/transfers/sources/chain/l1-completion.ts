@@ -172,10 +172,9 @@ async function findGroupSends(
   const from = await caches.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
   const end = to === "latest" ? await findBlockAfter(source, time, caches, context) : to;
   const earlier = { from, to: Math.min(end, firstSearched - 1) };
-  if (earlier.from > earlier.to) return { logs: newest.logs.filter(isInGroup), from: firstSearched };
   const options = { client, filter, blockMs: source.blockTimeMs, isMatch: isInGroup };
   const earlierLogs = await scanRange(createScanKey(group, event, "sends", context), earlier, options, caches, context);
-  return { logs: [...earlierLogs, ...newest.logs].filter(isInGroup), from };
+  return { logs: [...earlierLogs, ...newest.logs].filter(isInGroup), from: Math.min(from, firstSearched) };
 }
 
 /** Scans a range such that the next lookup continues where this one stops. */

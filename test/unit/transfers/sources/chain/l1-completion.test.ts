@@ -94,9 +94,9 @@ function setup({
       }
     },
     /** Returns the block of the completion of the send in a block. */
-    async findCompletionBlock(block: number, { custom = [] as readonly string[] } = {}) {
+    async findCompletionBlock(block: number, { custom = [] as readonly string[], logIndex = 2 } = {}) {
       const { transactionHash } = transferSentToL2Event("equal", `send ${block}`, { to });
-      const position = { transactionHash, blockNumber: block, logIndex: 2 };
+      const position = { transactionHash, blockNumber: block, logIndex };
       const log = await findL1Completion(
         group,
         position,
@@ -107,8 +107,8 @@ function setup({
       return log?.blockNumber;
     },
     /** Returns the block of the send of the completion in a block. */
-    async findSendBlock(block: number) {
-      const log = toLog(transferFromL1CompletedEvent("equal", `completion ${block}`, { to }), block, 4);
+    async findSendBlock(block: number, logIndex = 4) {
+      const log = toLog(transferFromL1CompletedEvent("equal", `completion ${block}`, { to }), block, logIndex);
       const sendLog = await findSendOfL1Completion(
         group,
         log,
@@ -195,6 +195,33 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, maxLogBlocks)
     expect(await findSendBlock(day)).toBeUndefined();
   });
 
+  test("tells equal sends and completions of one transaction apart by their logs", async () => {
+    const { send, complete, source, destination, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
+    send(day, day + 100);
+    source.events.push({ event: transferSentToL2Event("equal", `send ${day}`, { to }), block: day, index: 9 });
+    complete(day + 700, day + 800);
+    const event = transferFromL1CompletedEvent("equal", `completion ${day + 700}`, { to });
+    destination.events.push({ event, block: day + 700, index: 9 });
+    expect(await findCompletionBlock(day)).toBe(day + 700);
+    expect(await findCompletionBlock(day, { logIndex: 9 })).toBe(day + 700);
+    expect(await findCompletionBlock(day + 100)).toBe(day + 800);
+    expect(await findSendBlock(day + 700)).toBe(day);
+    expect(await findSendBlock(day + 700, 9)).toBe(day);
+    expect(await findSendBlock(day + 800)).toBe(day + 100);
+  });
+
+  test("ignores logs that cannot be decoded", async () => {
+    const { send, complete, source, destination, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
+    const broken = { data: "0x" };
+    source.events.push({ event: { ...transferSentToL2Event("equal", "broken", { to }), ...broken }, block: day - 9 });
+    const completion = { ...transferFromL1CompletedEvent("equal", "broken", { to }), ...broken };
+    destination.events.push({ event: completion, block: day + 600 });
+    send(day);
+    complete(day + 700);
+    expect(await findCompletionBlock(day)).toBe(day + 700);
+    expect(await findSendBlock(day + 700)).toBe(day);
+  });
+
   test("matches any ordered sends and completions", async () => {
     const gaps = fc.array(
       fc.record({ gap: fc.integer({ min: 1, max: 9_000 }), transit: fc.integer({ min: 300, max: 4_000 }) }),
@@ -242,6 +269,41 @@ describe("a search for the completion", () => {
     const first = Math.min(...source.searchedRanges.map(({ from }) => from));
     expect(first).toBeLessThanOrEqual(day - 7 * BLOCKS_PER_DAY);
     expect(first).toBeGreaterThan(day - 7 * BLOCKS_PER_DAY - 1_001);
+  });
+
+  // The newest page has the blocks from 2,999 before the event to the event.
+  test.each([2_998, 2_999, 3_000, 3_001])("counts an equal transfer %d blocks earlier once", async (distance) => {
+    const pages = { sourceMaxLogBlocks: 3_000, destinationMaxLogBlocks: 3_000 };
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(pages);
+    send(day, day + distance, day + distance + 1);
+    complete(day + 5_000, day + 5_000 + distance, day + 5_001 + distance);
+    expect(await findCompletionBlock(day + distance)).toBe(day + 5_000 + distance);
+    expect(await findSendBlock(day + 5_000 + distance)).toBe(day + distance);
+  });
+
+  test("searches the only block between the first send and the newest page", async () => {
+    const { send, complete, findSendBlock, caches } = setup({ destinationMaxLogBlocks: 3_000 });
+    send(day, day + 100);
+    complete(day + 1_000, day + 4_000);
+    caches.blockTimes = { findBlockAt: async () => day + 1_000 };
+    expect(await findSendBlock(day + 4_000)).toBe(day + 100);
+  });
+
+  test("needs one page of an L1 that searches more than a week at once", async () => {
+    const { send, complete, findCompletionBlock, source } = setup({ sourceMaxLogBlocks: 10 * BLOCKS_PER_DAY });
+    send(day - 8 * BLOCKS_PER_DAY, day);
+    complete(day - 8 * BLOCKS_PER_DAY + 900, day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
+    expect(source.searchedRanges).toEqual([{ from: day - 10 * BLOCKS_PER_DAY + 1, to: day }]);
+  });
+
+  test("counts a send once that an endpoint with narrower pages has returned before", async () => {
+    const { send, complete, findCompletionBlock, source } = setup({ sourceMaxLogBlocks: 3_000 });
+    send(day - 20_000, day);
+    complete(day - 19_000, day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
+    source.maxLogBlocks = 50_000;
+    expect(await findCompletionBlock(day)).toBe(day + 900);
   });
 
   // The endpoints of one chain have different limits, and change them.
