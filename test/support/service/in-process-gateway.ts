@@ -3,6 +3,7 @@ import { createGateway, type GatewayOptions } from "../../../src/app/gateway.js"
 import { loadConfig } from "../../../src/config/config.js";
 import { findPlantedKeys, plantKeys } from "./planted-keys.js";
 import { createFileLogger } from "./recorded-output.js";
+import { skipCheapSecond } from "./skip-cheap-seconds.js";
 
 export interface TestGateway {
   readonly url: string;
@@ -11,6 +12,10 @@ export interface TestGateway {
   get(path: string): Promise<{ status: number; headers: Headers; body: unknown }>;
   stop(): Promise<void>;
 }
+
+// Tests compare quotes that were made at different times.
+const { now } = Date;
+Date.now = () => skipCheapSecond(now());
 
 /**
  * Starts the whole service over the shared local network, configured by the environment, with a key planted in every RPC
