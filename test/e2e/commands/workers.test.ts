@@ -128,9 +128,11 @@ test("distributes connections to both workers", async () => {
   const asked = Array.from({ length: 4 }, () =>
     fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } }).then(() => "answered"),
   );
+  // By the other one.
+  expect(await Promise.any(asked)).toBe("answered");
   const patience = new Promise<string>((resolve) => setTimeout(() => resolve("waits"), 1_000));
   const outcomes = await Promise.all(asked.map((each) => Promise.race([each, patience])));
-  expect(new Set(outcomes)).toEqual(new Set(["answered", "waits"]));
+  expect(outcomes).toContain("waits");
   process.kill(stopped, "SIGCONT");
   await Promise.all(asked);
   signal("SIGTERM");

@@ -43,7 +43,6 @@ describe("pipelined requests", () => {
     flood.close();
     expect(probe.status).toBe(200);
     expect(answeredBefore).toBeLessThan((connections * REQUESTS) / 4);
-    if (isFullEffort) expect(probe.tookMs).toBeLessThan(1_000);
   });
 });
 
