@@ -3,7 +3,7 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Health } from "../../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
 import {
@@ -293,10 +293,11 @@ describe("the tracked windows", () => {
   };
 
   test("are dropped when they end", async () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] });
     const { count: limit } = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
     expect(await limit(call("a"))).toBeUndefined();
     expect(await limit(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
-    await new Promise((resolve) => setTimeout(resolve, 70));
+    vi.advanceTimersByTime(70);
     expect(await limit(call("a"))).toBeUndefined();
   });
 
