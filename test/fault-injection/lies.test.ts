@@ -97,8 +97,33 @@ function completeUnknown(actual: unknown, truth: unknown): unknown {
   return Object.fromEntries(Object.entries(actual).map(complete));
 }
 
+/** Deliveries carry a deadline. In some seconds it has a zero byte more, which costs less gas: less than this of the amount. */
+const MAX_DIFFERENCE = 1e-6;
+const AMOUNT_FIELDS = [
+  "amountOutMin",
+  "destinationAmountOutMin",
+  "bonderFee",
+  "estimatedReceived",
+  "estimatedRecieved",
+];
+
+/** Expects a quote with the same amounts but for what the second of the quote makes of them. */
+function expectSameQuote(answer: unknown): unknown {
+  const quoted = answer as Record<string, unknown>;
+  const amounts = AMOUNT_FIELDS.map((name) => {
+    const isNear = (actual: unknown): boolean =>
+      Math.abs(Number(actual) - Number(quoted[name])) <= MAX_DIFFERENCE * Number(quoted.amountIn);
+    return [name, expect.toSatisfy(isNear, `${quoted[name]} with a zero byte more or less`)];
+  });
+  return { ...quoted, ...Object.fromEntries(amounts) };
+}
+
 async function expectTruth(gateway: TestGateway): Promise<void> {
-  expect(completeUnknown(await askAll(gateway), expected)).toEqual(expected);
+  const same = Object.entries(expected).map(([name, answer]) => [
+    name,
+    name.startsWith("quote") ? expectSameQuote(answer) : answer,
+  ]);
+  expect(completeUnknown(await askAll(gateway), expected)).toEqual(Object.fromEntries(same));
 }
 
 async function withGateway(
