@@ -1,7 +1,8 @@
+import { once } from "node:events";
 import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { ServerReflectionRequestSchema } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { startTestServer } from "../support/test-server.js";
 
@@ -67,13 +68,16 @@ test("rejects a body that ends in the middle of a message", async () => {
 });
 
 test("restarts the timeout with each message", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { stream, answers, status } = await startStream({ idleMs: 400 });
   for (let count = 1; count <= 4; count++) {
     stream.write(question);
-    await expect.poll(answers).toBe(count);
-    await sleep(200);
+    // A poll would advance the timers.
+    while (answers() < count) await once(stream, "data");
+    vi.advanceTimersByTime(300);
   }
   expect(status()).toBeUndefined();
   // No more data arrives: the body ends.
+  vi.advanceTimersByTime(400);
   await expect.poll(status).toBe("0");
 });
