@@ -1,22 +1,17 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectChains, getLocalChain } from "../../devnet/chain/local-chains.js";
-import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
-import { getNetwork } from "../../src/hop/networks.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../support/service/metrics-scrape.js";
 import { type Lie, listLies } from "./lies/lies.js";
-import { type LyingProxy, startLyingProxy } from "./lies/lying-proxy.js";
+import { type LyingNetwork, startLyingNetwork } from "./lies/lying-network.js";
 
 // The first of three endpoints of every chain lies. With a quorum of two no lie gets into an answer, and who tells it is
 // named; without one, the sampled comparison names it.
 
-const ENDPOINTS = 3;
 const NAMED_TIMEOUT_MS = 20_000;
 const BRIDGED_USDC = "USDC.e";
-const proxies: LyingProxy[][] = [];
-let network: LocalNetwork;
-let environment: Readonly<Record<string, string>>;
+let network: LyingNetwork;
 let expected: Readonly<Record<string, unknown>>;
 
 const quote = (from: string, to: string, token: string, amount: string): string =>
@@ -48,37 +43,14 @@ const getReceipt = (): Promise<unknown> =>
 const lies = Object.entries(listLies(getReceipt));
 
 beforeAll(async () => {
-  // Of its own, and without blocks that are mined now and then: correct answers stay the same.
-  network = await startLocalNetwork({ blockTimeMs: 3_600_000 });
-  const { chains } = network;
-  // A node has no state of the blocks before its start.
-  for (const { rpc } of connectChains(chains).values()) for (let mined = 0; mined < 5; mined++) await rpc("evm_mine");
-  const urls = new Map<string, string>();
-  for (const slug of getNetwork("mainnet").chains.keys()) {
-    const target = chains[slug]?.url;
-    if (target === undefined) {
-      urls.set(slug, Array.from({ length: ENDPOINTS }, (_, index) => `http://127.0.0.1:${index + 1}`).join(","));
-      continue;
-    }
-    const started = await Promise.all(Array.from({ length: ENDPOINTS }, () => startLyingProxy(target)));
-    proxies.push(started);
-    urls.set(slug, started.map(({ url }) => url).join(","));
-  }
-  environment = {
-    ...network.environment,
-    ...Object.fromEntries([...urls].map(([slug, list]) => [`RPC_URL_${slug.toUpperCase()}`, list])),
-    ...{ PRICE_SOURCES: "chainlink,assets", LOG_LEVEL: "warn" },
-  };
+  network = await startLyingNetwork();
   await withGateway({}, async (gateway) => {
     expected = await askAll(gateway);
   });
   const statuses = Object.values(expected).map((answer) => (answer as { status: number }).status);
   expect(statuses).toEqual([200, 200, 200, 200, 200, 404, 404]);
 });
-afterAll(async () => {
-  await Promise.all(proxies.flat().map((proxy) => proxy.close()));
-  await network.stop();
-});
+afterAll(() => network.stop());
 
 /** Fields of a status that are not waited for, with their values while unknown: a busy machine can delay them. */
 const UNKNOWN_FIELDS: Readonly<Record<string, unknown>> = {
@@ -130,7 +102,7 @@ async function withGateway(
   settings: Readonly<Record<string, string>>,
   work: (gateway: TestGateway) => Promise<void>,
 ): Promise<void> {
-  const gateway = await startGateway({ ...environment, ...settings });
+  const gateway = await startGateway({ ...network.environment, ...settings });
   try {
     await work(gateway);
   } finally {
@@ -180,10 +152,10 @@ test("docs/faults.md has a row for each lie", () => {
 
 describe.each(lies)("an endpoint that tells %s", (_, lie) => {
   beforeAll(() => {
-    for (const [liar] of proxies) liar?.setLie(lie.tell);
+    network.setLie(lie.tell);
   });
   afterAll(() => {
-    for (const [liar] of proxies) liar?.setLie(undefined);
+    network.setLie(undefined);
   });
 
   test("changes no answer with a quorum of two, and is named", { timeout: 60_000 }, async () => {
