@@ -59,6 +59,8 @@ export function writeBacklogAtExit(stream: BufferStream, descriptor: number): vo
     }
     lostCount += countLines(bytes);
   }
+  // What cannot be written now could not be written by the write in progress either.
+  if (stream._writing && !isWritable) lostCount += countLines(stream._writingBuf);
   if (lostCount > 0) reportOnExit(lostCount);
 }
 

@@ -181,9 +181,14 @@ describe("a process exits promptly on SIGTERM", () => {
 });
 
 describe.runIf(isLinux)("on a full device", () => {
-  test.each([10, 60_000])("counts each of %d lines, at the latest when the process exits", async (count) => {
+  test.each([
+    [10, "exit"],
+    // During a write.
+    [2_000, "exit"],
+    [60_000, "count losses"],
+  ])("counts each of %d lines, at the latest when the process exits", async (count, then) => {
     const full = openSync("/dev/full", "w");
-    const child = start(count, count > 10 ? "count losses" : "exit", full);
+    const child = start(count, then, full);
     closeSync(full);
     const [errors] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, "exit")]);
     const lostBefore = Object.values(JSON.parse(/^\{.*\}/.exec(errors)?.[0] ?? "{}") as Record<string, number>);
