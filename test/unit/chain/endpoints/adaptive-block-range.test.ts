@@ -368,10 +368,13 @@ test("a caller that leaves ends the search at once, and no limit is learned", as
   const { node, state } = await startLogNode([], Number.POSITIVE_INFINITY);
   const { client, send, failures } = createPoolOn([node]);
   await send();
-  node.intercept = () => true;
   const leaving = new AbortController();
+  // The caller leaves once the node has the request.
+  node.intercept = () => {
+    leaving.abort();
+    return true;
+  };
   const search = client.getLogs(logFilter, everything, false, leaving.signal);
-  setTimeout(() => leaving.abort(), 30);
   await expect(search).rejects.toMatchObject(UNAVAILABLE_ERROR);
   node.intercept = () => false;
   await client.getLogs(logFilter, everything, false, never);
