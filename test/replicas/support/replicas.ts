@@ -1,8 +1,8 @@
-import { inject } from "vitest";
+import type { LocalNetwork } from "../../../devnet/network.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-/** Counting proxies in front of every upstream of the local network. */
+/** Counting proxies in front of every upstream of a local network. */
 export interface CountedUpstreams {
   /** The addresses of the proxies, for the services. */
   readonly environment: Readonly<Record<string, string>>;
@@ -12,8 +12,8 @@ export interface CountedUpstreams {
   close(): Promise<void>;
 }
 
-export async function startCountedUpstreams(): Promise<CountedUpstreams> {
-  const { chains, assetsUrl, attestationUrl } = inject("network");
+export async function startCountedUpstreams(network: LocalNetwork): Promise<CountedUpstreams> {
+  const { chains, assetsUrl, attestationUrl } = network;
   const targets = [
     ...Object.entries(chains).map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url] as const),
     ["ASSETS_URL", assetsUrl] as const,
