@@ -51,6 +51,23 @@ describe("log searches", () => {
     expect(chain.methods).toHaveLength(101);
   });
 
+  test("of one chain do not make those of another wait", async () => {
+    const { chain, resolve, search } = setup();
+    chain.beforeResponse = () => createDeferred<void>().promise;
+    for (let at = 0; at < 16; at += 1) resolve("a", search).catch(() => {});
+    const onBase = ({ chains, signal }: LookupContext) =>
+      chains.getClient("base").getLogs(filter, { from: 0, to: 9 }, false, signal);
+    expect(await resolve("a", onBase)).toMatchObject({ result: [] });
+  });
+
+  test("that fail do so with the error of their chain", async () => {
+    const { chain, resolve, search } = setup();
+    chain.beforeResponse = () => {
+      throw unavailableError("optimism");
+    };
+    await expect(resolve("a", search)).rejects.toThrow("optimism is down");
+  });
+
   test("on a caller's own endpoint take no turns", async () => {
     const { chain, resolve, search } = setup();
     const held = createDeferred<void>();

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createFairSemaphore } from "../../../../src/transfers/spend/fair-semaphore.js";
@@ -65,6 +66,27 @@ describe("a fair semaphore", () => {
     await expect(waiting.result).rejects.toThrow("left");
     await endFirst("a");
     expect(running.map(({ number }) => number)).toEqual([3]);
+  });
+
+  test("runs work at once when nothing waits any more", async () => {
+    const { start, running, endFirst } = setup(1);
+    start("a");
+    const leaving = start("a");
+    start("a");
+    leaving.leave();
+    await endFirst("a");
+    await endFirst("a");
+    expect(running).toEqual([]);
+    start("a");
+    expect(running.map(({ number }) => number)).toEqual([4]);
+  });
+
+  test("leaves no listener at the signal of work that had to wait", async () => {
+    const semaphore = createFairSemaphore(1);
+    const { signal } = new AbortController();
+    const work = async (): Promise<number> => getEventListeners(signal, "abort").length;
+    const counts = await Promise.all([1, 2, 3].map(() => semaphore.acquire("a", signal, work)));
+    expect(counts.at(-1)).toBe(0);
   });
 
   test("rejects a signal that has aborted, and frees the permit of work that fails", async () => {

@@ -1,10 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type BudgetKind,
   createLookupBudgets,
   type LookupBudget,
   type RequestPurpose,
 } from "../../../../src/transfers/spend/lookup-budget.js";
+import { EXCHANGE_INTERVAL_MS } from "../../../../src/transfers/spend/shared-token-buckets.js";
 import { CALLER_RATE, FREE_REQUESTS_PER_LOOKUP, PROCESS_RATE } from "../../../../src/transfers/spend/spend-limits.js";
 
 const slugs = ["ethereum", "arbitrum", "base", "gnosis", "linea", "nova", "optimism", "polygon", "polygonzk"];
@@ -53,6 +54,31 @@ describe("the budget of a lookup", () => {
     for (const slug of slugs.filter((other) => other !== "base")) {
       expect(spendAll(budget, "logs", [slug])).toBeGreaterThanOrEqual(39);
     }
+  });
+
+  test("lets a chain have what the others need not", () => {
+    const { open } = setup();
+    const budget = open("a");
+    for (let search = 0; search < 30; search += 1) budget.spend("optimism", "logs");
+    // Optimism keeps ten searches and ten other reads.
+    expect(spendAll(budget, "logs", ["base"])).toBe(440 - 30 - 20);
+    expect(spendAll(budget, "logs", ["optimism"])).toBe(20);
+    const another = open("b");
+    another.spend("optimism", "receipt");
+    // Nothing is kept for a chain that is not searched.
+    expect(spendAll(another, "logs", ["base"])).toBe(439);
+  });
+
+  test("is that of each endpoint where several are asked", () => {
+    const budgets = createLookupBudgets({ now: () => 0, requestsPerRead: 3 });
+    const budget = budgets.open("a", false);
+    expect(spendAll(budget, "logs", ["base"])).toBe(3 * 440);
+    expect(spendAll(budget, "receipt", ["base"])).toBe(3 * 10);
+    const privateBudget = budgets.open("a", true);
+    expect(spendAll(privateBudget, "logs", ["base"])).toBe(3 * 40);
+    expect(spendAll(privateBudget, "receipt", ["base"])).toBe(3 * 10);
+    for (let lookup = 0; lookup < 40; lookup += 1) spendAll(budgets.open("a", false));
+    expect(spendAll(budgets.open("a", false))).toBe(3 * FREE_REQUESTS_PER_LOOKUP);
   });
 
   test("over custom endpoints is 50 requests to a chain, of which the last ten search no logs", () => {
@@ -129,8 +155,38 @@ describe("the budget of the process", () => {
     expect(exhausted.at(-1)).toBe("process");
     const budget = open("another");
     spendAll(budget);
-    expect(budget.getExhaustion()).toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 2 });
+    expect(budget.getExhaustion()).toMatchObject({
+      reason: "OVERLOADED",
+      retryAfterSeconds: 2,
+      message: expect.stringMatching(/^searches for transfers take too many requests; an index, or an endpoint/),
+    });
     clock.now += 2_000;
     expect(spendAll(open("another"))).toBe(440);
   });
+});
+
+test("the budgets of caller and process are told to the other replicas, each for itself", async () => {
+  vi.useFakeTimers();
+  const told = new Map<string, ReadonlyMap<string, number>>();
+  const budgets = createLookupBudgets({
+    now: () => 0,
+    sharedBuckets: {
+      async take({ kind, ...rate }, spent) {
+        expect(rate).toEqual(kind === "caller" ? CALLER_RATE : PROCESS_RATE);
+        told.set(kind, spent);
+        return new Map();
+      },
+    },
+  });
+  for (const caller of ["a", "b"]) spendAll(budgets.open(caller, false));
+  await vi.advanceTimersByTimeAsync(EXCHANGE_INTERVAL_MS);
+  const expensive = 440 - FREE_REQUESTS_PER_LOOKUP;
+  expect([...told.values()]).toEqual([
+    new Map([
+      ["a", expensive],
+      ["b", expensive],
+    ]),
+    new Map([["", 2 * expensive]]),
+  ]);
+  expect(told.size).toBe(2);
 });
