@@ -1,6 +1,6 @@
 import { L2_Bridge__factory as L2Bridge } from "@hop-protocol/sdk";
 import { utils } from "ethers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
@@ -205,6 +205,25 @@ describe("a received transfer", () => {
       destination: { isFinal: false },
     });
   });
+
+  test.each(["optimism", "arbitrum"] as const)(
+    "is not final on %s while that does not tell for a second",
+    async (slug) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      const parts = setup();
+      parts.deliver();
+      for (const chain of [parts.optimism, parts.arbitrum]) chain.finalized = chain.head;
+      const readsHead = (method: string) => method === "eth_getBlockByNumber" && parts[slug].methods.length > 2;
+      const hanging = new Promise<void>(() => {});
+      parts[slug].beforeResponse = (method) => (slug === "optimism" || readsHead(method) ? hanging : undefined);
+      const details = parts.read({ isFinal: false });
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await details).toMatchObject({
+        source: { isFinal: slug !== "optimism" },
+        destination: { isFinal: slug !== "arbitrum" },
+      });
+    },
+  );
 
   test("has no details while the delivering transaction is missing or does not deliver it", async () => {
     const { read, arbitrum } = setup();
