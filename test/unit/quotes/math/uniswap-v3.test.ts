@@ -180,6 +180,34 @@ describe("createUniswapSwapCalculator", () => {
     expect(createUniswapSwapCalculator({ ...whole, bitmapWords: new Map() }, true)(1n)).toBeUndefined();
   });
 
+  test("returns undefined beyond a tick at which the liquidity would not be a uint128", () => {
+    const MAX_UINT128 = (1n << 128n) - 1n;
+    const liquidity = 10n ** 15n;
+    for (const zeroForOne of [true, false]) {
+      const sign = zeroForOne ? -1 : 1;
+      /** Returns whether swaps beyond the tick are known, with this liquidity after it and the old one further on. */
+      const areKnownWith = (liquidityAfter: bigint): readonly boolean[] => {
+        const positions = [-20, 20, -40, 40].map((lower) => ({ lower, upper: 50, liquidity: 1n }));
+        const pool = { ...createPool(positions, 3, 0, 1, [-1, 0]), liquidity };
+        const change = BigInt(sign) * (liquidityAfter - liquidity);
+        const swapWith = (liquidityNet: ReadonlyMap<number, bigint>) =>
+          createUniswapSwapCalculator({ ...pool, liquidityNet }, zeroForOne);
+        const swap = swapWith(
+          new Map([
+            [20 * sign, change],
+            [40 * sign, -change],
+          ]),
+        );
+        const upToEdge = { ...pool, liquidityNet: new Map() };
+        const atEdge = swapInSteps(upToEdge, zeroForOne, 1n << 200n).amountsInAtStops.at(-1) ?? 0n;
+        expect(swap(atEdge)).toBeTypeOf("bigint");
+        return [1n, 10n ** 10n].map((more) => swap(atEdge + more) !== undefined);
+      };
+      for (const possible of [1n, liquidity, MAX_UINT128]) expect(areKnownWith(possible)).toEqual([true, true]);
+      for (const impossible of [-1n, MAX_UINT128 + 1n]) expect(areKnownWith(impossible)).toEqual([false, false]);
+    }
+  });
+
   test("returns the output of the part that the pool can take when the price reaches its limit", () => {
     // Every word of the bitmap is known, and there is liquidity up to both ends.
     const wordPositions = Array.from({ length: 868 }, (_, index) => index - 434);
