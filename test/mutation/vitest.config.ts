@@ -10,6 +10,7 @@ export default defineConfig({
     include: ["test/unit/{quotes,transfers,operations}/**/*.test.ts", "test/property/**/*.test.ts"],
     setupFiles: ["test/support/unit-setup.ts", "test/mutation/setup.ts"],
     isolate: false,
+    runner: "test/mutation/failing-imports.ts",
     // Many changes make a test wait for what never comes.
     testTimeout: 60_000,
     hookTimeout: 60_000,
