@@ -12,8 +12,8 @@ export interface IndexChangeReaderOptions {
   readonly onChanges: (changed: readonly ChangedTransfer[]) => void;
   /** Called when changes were missed: anything may have changed. */
   readonly onGap: () => void;
-  /** Called when everything up to now was read. */
-  readonly onCaughtUp?: () => void;
+  /** Called when everything up to now was read, with the sequence of the last change. */
+  readonly onCaughtUp?: (sequence: number) => void;
   /** Changes to read that precede the beginning. Default: none */
   readonly lookBack?: number;
 }
@@ -48,7 +48,7 @@ export function createIndexChangeReader(options: IndexChangeReaderOptions): Inde
       // Reads of a file do not wait: what precedes the beginning may be much.
       if (hasMore && lookBack > 0) await setImmediate();
     }
-    onCaughtUp?.();
+    onCaughtUp?.(sequence);
   }
 
   async function read(): Promise<void> {

@@ -40,7 +40,7 @@ const NOT_READY_RETRY_MS = 1_000;
  */
 export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLifecycleDeps> implements Alarm {
   protected isOpen = true;
-  private readonly endsAt: number;
+  protected readonly openedAt: number;
   private lastSentAt: number;
 
   constructor(
@@ -48,8 +48,8 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
     protected readonly sink: WatchSink<M>,
     protected readonly deps: D,
   ) {
-    this.lastSentAt = deps.now();
-    this.endsAt = this.lastSentAt + request.lifetimeMs;
+    this.openedAt = deps.now();
+    this.lastSentAt = this.openedAt;
   }
 
   /** Sends what the caller does not know yet, as far as it reads. */
@@ -87,7 +87,7 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
   }
 
   onAlarm(now: number): number | undefined {
-    if (now >= this.endsAt) {
+    if (now >= this.getEndsAt()) {
       this.onDrain();
       return undefined;
     }
@@ -118,7 +118,11 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
     this.deps.onEvent(kind);
   }
 
+  private getEndsAt(): number {
+    return this.openedAt + this.request.lifetimeMs;
+  }
+
   private getNextAlarm(): number {
-    return Math.min(this.lastSentAt + this.request.bookmarkMs, this.endsAt, this.getNextDueAt());
+    return Math.min(this.lastSentAt + this.request.bookmarkMs, this.getEndsAt(), this.getNextDueAt());
   }
 }

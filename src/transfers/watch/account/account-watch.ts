@@ -1,5 +1,6 @@
 import type { LRUCache } from "lru-cache";
 import { getRetryDelayMs } from "../polling/pace.js";
+import { MAX_CATCH_UP_SECONDS } from "../target-cursor.js";
 import { WatchLifecycle, type WatchLifecycleDeps, type WatchSink, type WatchTimes } from "../watch-lifecycle.js";
 import type { AccountQuery, AccountSnapshot, AccountStates, AccountTransfer, TransferKey } from "./account-states.js";
 import { decodeAccountToken, encodeAccountToken } from "./account-token.js";
@@ -94,6 +95,8 @@ export class AccountWatch<M> extends WatchLifecycle<M, AccountWatchRequest, Acco
   /** Does the next step. Returns whether there may be another one. */
   private async sendNext(): Promise<boolean> {
     const { history, states } = this.deps;
+    // What this account misses is told when it comes; the retry only matters if that is never.
+    if (this.isBehindCaller()) throw new Error("this process knows less than the caller");
     if (this.generation !== history.generation) this.findPosition();
     if (this.position !== undefined && !history.covers(this.position)) this.position = undefined;
     if (this.position === undefined) return this.sendPresentStates();
@@ -110,6 +113,13 @@ export class AccountWatch<M> extends WatchLifecycle<M, AccountWatchRequest, Acco
     if (transfers.length === 0) this.sendUnknown(entry.change);
     else this.sendTransfers(entry.change, transfers);
     return true;
+  }
+
+  /** Returns whether to wait until this process has read what another one has told the caller. */
+  private isBehindCaller(): boolean {
+    const { history, now } = this.deps;
+    if (this.resumed === undefined || !history.isBehind(this.resumed)) return false;
+    return now() - this.openedAt < MAX_CATCH_UP_SECONDS * 1_000;
   }
 
   /** Goes on where the token says, unless changes were missed. */

@@ -36,6 +36,8 @@ export interface ChangeHistory {
   getMark(order: number): ChangeMark;
   /** Returns the place of a mark; undefined: it is of another index, or the changes since are not kept any more. */
   findOrder(mark: ChangeMark): number | undefined;
+  /** Returns whether the index that is read has not come to a mark: it is a standby that lags behind, or another index. */
+  isBehind(mark: ChangeMark): boolean;
   close(): void;
 }
 
@@ -63,6 +65,8 @@ export function createChangeHistory({ getFeed, onChange, onNews }: ChangeHistory
   /** Accounts with changes that watches were not told of; undefined: all. */
   let news: Set<string> | undefined = new Set();
   let nextOrder = 0;
+  /** Sequence up to which the index was read. */
+  let readSequence = 0;
   let isReady = false;
   let generation = 0;
 
@@ -122,7 +126,8 @@ export function createChangeHistory({ getFeed, onChange, onNews }: ChangeHistory
         lookBack: MAX_HISTORY,
         onChanges: (changed) => changed.forEach(append),
         onGap: forgetAll,
-        onCaughtUp() {
+        onCaughtUp(sequence) {
+          readSequence = sequence;
           const accounts = news;
           const isFirst = !isReady;
           isReady = true;
@@ -158,6 +163,7 @@ export function createChangeHistory({ getFeed, onChange, onNews }: ChangeHistory
       const isSame = entry?.change.sequence === sequence && entry.change.nonce === nonce && nonce !== 0;
       return isSame ? entry.order : undefined;
     },
+    isBehind: ({ sequence }) => sequence > readSequence,
     close: () => reader?.close(),
   };
 }

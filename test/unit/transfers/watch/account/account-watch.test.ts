@@ -219,6 +219,53 @@ describe("a resumed watch of an account", () => {
     expect(toTexts(second)).toEqual(["a PENDING"]);
   });
 
+  describe("in a process whose standby lags behind", () => {
+    /** Opens a process that sees the changes up to a sequence; resumes what another one has told of a change after that. */
+    async function resumeBehind() {
+      await source.send(2, send("a"));
+      const { world: other } = await openWorld(file);
+      const feed = source.index.changes;
+      const seen = { until: await feed.readSequence() };
+      other.feed = {
+        ...feed,
+        readSequence: () => seen.until,
+        async readChanges(after, limit) {
+          const changes = await feed.readChanges(after, Math.min(limit, seen.until - after));
+          return { ...changes, hasMore: changes.sequence < seen.until };
+        },
+        subscribe: () => () => {},
+      };
+      await source.send(3, send("b"));
+      const first = await open();
+      const second = other.open(SENDER, { resumeToken: first.token });
+      await settle();
+      const pass = async (seconds: number): Promise<void> => {
+        for (let second = 0; second < seconds; second++) {
+          await other.advance(1_000);
+          await settle();
+        }
+      };
+      return { first, second, seen, pass };
+    }
+
+    test("waits until that has what the caller knows, and repeats nothing", async () => {
+      const { first, second, seen, pass } = await resumeBehind();
+      await pass(20);
+      expect(toTexts(second)).toEqual([]);
+      expect(second.token).toBe(first.token);
+      await source.send(4, send("c"));
+      seen.until = await source.index.changes.readSequence();
+      await pass(2);
+      expect(toTexts(second)).toEqual(["c PENDING"]);
+    });
+
+    test("gets all present states if that never has it", async () => {
+      const { second, pass } = await resumeBehind();
+      await pass(70);
+      expect(toTexts(second).toSorted()).toEqual(["a PENDING", "b PENDING"]);
+    });
+  });
+
   test.each(["", "x", "AAAA"])("rejects a damaged token and that of another account: %j", async (suffix) => {
     const first = await open();
     const resumeToken = suffix === "" ? first.token : `${first.token.slice(0, -4)}${suffix}`;
