@@ -79,7 +79,7 @@ function setup(options: StubOptions = {}) {
   };
   function respond({ method, params }: RpcCall): RpcCallResult {
     const transaction = params[0] as { readonly to: string; readonly data: string };
-    if (method === "eth_gasPrice") return options.gasPrice ?? { result: "0x7" };
+    if (method === "eth_gasPrice" && params.length === 0) return options.gasPrice ?? { result: "0x7" };
     if (method === "eth_estimateGas") return options.estimateGas?.(transaction) ?? { result: "0x64" };
     expect(method).toBe("eth_call");
     expect(params[1]).toBe("latest");
