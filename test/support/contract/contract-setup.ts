@@ -1,10 +1,13 @@
 import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { afterAll, afterEach, inject } from "vitest";
+import { keepTimersSteady } from "../steady-timers.js";
 import { createContractReport } from "./contract-report.js";
 import { recordResponses } from "./response-recorder.js";
 
 // Setup file of Vitest: checks every response of a gateway in this process against gen/openapi.json, whatever the client.
+
+keepTimersSteady();
 
 const report = createContractReport();
 const stop = recordResponses([ServerResponse, Http2ServerResponse], report.add);

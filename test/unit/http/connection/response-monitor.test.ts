@@ -70,10 +70,14 @@ describe("the budget of unsent bytes", () => {
 
   test("closes an HTTP/2 connection before the next regular check if many requests arrive", async () => {
     const { url, server } = await startServer(10_000, { unsentBytes: 1_000_000 });
-    const sessions = Array.from({ length: 2 }, () => openUnreadSession(url));
-    for (const session of sessions) {
-      for (let index = 0; index < 200; index++) session.request({ ":path": path }).on("error", () => {});
-    }
+    const sessions = [openUnreadSession(url), openUnreadSession(url)];
+    const [sendFirst, sendSecond] = sessions.map((session) => () => {
+      const streams = Array.from({ length: 200 }, () => session.request({ ":path": path }).on("error", () => {}));
+      return Promise.all(streams.map((stream) => new Promise((resolve) => stream.once("response", resolve))));
+    });
+    await sendFirst?.();
+    // Its responses wait to be sent.
+    void sendSecond?.();
     await expect.poll(() => server.getLoad().cuts.unsent_bytes).toBeGreaterThan(0);
     expect((await sendHttp1(Number(new URL(url).port), "/v1/available-routes")).status).toBe(200);
     for (const session of sessions) session.destroy();
