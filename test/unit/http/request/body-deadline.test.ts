@@ -120,7 +120,7 @@ describeOnBothPaths(() => {
   });
 
   test("the time for a body ends before a later deadline", async () => {
-    const { url } = await startTestServer({ limits: { requestMs: 50, headersMs: 50 } });
+    const { url } = await startTestServer({ limits: { requestMs: 1_000, headersMs: 1_000 } });
     const headers = { ...GRPC, "grpc-timeout": "1H" };
     const { fields } = await sendUnended(url, QUOTE_PATH, headers, MESSAGE.subarray(0, 3));
     expect(fields).toMatchObject({ "grpc-status": "3", "grpc-message": "the request body did not arrive in time" });

@@ -529,7 +529,7 @@ describeOnBothPaths(() => {
 
   test("a request whose body does not arrive fails after the timeout", async () => {
     const { port, accessLines, waitForAccessLines } = await startTestServer({
-      limits: { requestMs: 100, headersMs: 100 },
+      limits: { requestMs: 1_000, headersMs: 1_000 },
     });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
