@@ -49,8 +49,8 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     arbitrum,
     find: async (transactionHash: string, transferId?: string, more: Partial<LookupContext> = {}) =>
       querySource(source, { transactionHash, transferId }, createLookupContext({ chains, ...more })),
-    findById: async (transferId: string) =>
-      querySource(source, { transactionHash: undefined, transferId }, createLookupContext({ chains })),
+    findById: async (transferId: string, more: Partial<LookupContext> = {}) =>
+      querySource(source, { transactionHash: undefined, transferId }, createLookupContext({ chains, ...more })),
   };
 }
 
@@ -285,6 +285,12 @@ describe("a lookup by the delivering transaction", () => {
   });
 });
 
+test("a lookup by the sending transaction reads its receipt once", async () => {
+  const { optimism, find } = setup();
+  await find(addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to })));
+  expect(optimism.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
+});
+
 test("lists no sibling for two sends from L1 in one transaction, which share an ID", async () => {
   const { ethereum, find } = setup();
   const both = [transferSentToL2Event("a", "both", { to }), transferSentToL2Event("b", "both", { to })];
@@ -319,6 +325,23 @@ describe("a lookup by ID", () => {
     const transaction = addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
     expect(await findById(transaction)).toBeUndefined();
     expect(await findById(hashFromName("a"))).toMatchObject({ sent: { transactionHash: transaction } });
+  });
+
+  test("reads one receipt, and none of an L2, which has no transaction with such a hash; searches no L1", async () => {
+    const { ethereum, optimism, findById } = setup();
+    const transaction = addTransaction(ethereum, 40_000, transferSentToL2Event("a", "one", { to }));
+    await findById(transaction);
+    expect(ethereum.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
+    expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
+    ethereum.methods.length = 0;
+    await findById(hashFromName("unknown"));
+    expect(ethereum.methods).toEqual(["eth_getTransactionReceipt"]);
+  });
+
+  test("searches only the blocks in which the index has not", async () => {
+    const { optimism, findById } = setup({ maxLogBlocks: 2_000 });
+    await findById(hashFromName("unknown"), { lastSearchedBlock: () => 90_000 });
+    expect(Math.min(...optimism.searchedRanges.map(({ from }) => from))).toBe(90_001);
   });
 
   test("finds nothing for a nonce that no chain has", async () => {
