@@ -93,7 +93,7 @@ describe("the budget of a lookup", () => {
     const { open, exhausted, purposes } = setup();
     const budget = open("a");
     expect(budget.getExhaustion()).toBeUndefined();
-    spendAll(budget, "logs", ["base", "linea"]);
+    spendAll(budget, "logs", ["base", "linea", "nova"]);
     const message = expect.stringMatching(
       /^the search of base .* after 30 s .*; an index, or an endpoint that searches/,
     );
