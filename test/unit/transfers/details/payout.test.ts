@@ -135,8 +135,10 @@ describe("a bond with a swap", () => {
 
   test("does not count what the next bond of the same transaction pays", () => {
     const { find, bonded, mintFee, swap } = setup("USDT", "arbitrum");
-    const events = [bonded(), mintFee, bonded(repeatedByteHash("78")), ...swap(BOUGHT)];
-    expect(find(events)).toEqual({ isDelivered: true, payout: undefined });
+    for (const between of [[], [mintFee]]) {
+      const events = [bonded(), ...between, bonded(repeatedByteHash("78")), ...swap(BOUGHT)];
+      expect(find(events)).toEqual({ isDelivered: true, payout: undefined });
+    }
   });
 
   test("does not count tokens that somebody else sends the recipient or the wrapper", () => {
@@ -230,6 +232,14 @@ describe("a completion from L1", () => {
     });
     expect(find([...swap(BOUGHT), completed, ...swap(BOUGHT), completed])).toEqual(got(BOUGHT, "USDT"));
   });
+
+  test("is unknown among equal ones that were paid as much in different tokens", () => {
+    const { find, completed, swap, failedSwap } = fromL1();
+    expect(find([...swap(AMOUNT - FEE), completed, ...failedSwap, completed])).toEqual({
+      isDelivered: true,
+      payout: undefined,
+    });
+  });
 });
 
 describe("a CCTP transfer", () => {
@@ -249,6 +259,19 @@ describe("a CCTP transfer", () => {
     const mint = (value: bigint): Emitted => transfer(contracts.token, ZERO, recipient, value);
     const events = [mint(1n), received(11n, 2n), mint(980n), received(12n, 2n), mint(2n), received(12n, 3n)];
     expect(find(events, sent)).toEqual(got(980n, "USDC"));
+  });
+
+  test("is not taken for another mint, or for tokens that somebody sends", () => {
+    const { find, contracts, received, sent } = cctp();
+    const events = [
+      transfer(contracts.token, ZERO, recipient, 980n),
+      transfer(contracts.token, ZERO, stranger, 1n),
+      transfer(stranger, ZERO, recipient, 2n),
+      transfer(contracts.token, stranger, recipient, 3n),
+      received(12n, 2n),
+    ];
+    expect(find(events, sent)).toEqual(got(980n, "USDC"));
+    expect(find(events.slice(1), sent)).toEqual({ isDelivered: true, payout: undefined });
   });
 });
 

@@ -6,6 +6,7 @@ import { createResumableLogScanner } from "../../../../../src/transfers/sources/
 import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import { type LookupContext, querySource } from "../../../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../../../src/transfers/spend/lookup-budget.js";
+import type { SentTransfer } from "../../../../../src/transfers/transfer.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -49,6 +50,7 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     arbitrum,
     find: async (transactionHash: string, transferId?: string, more: Partial<LookupContext> = {}) =>
       querySource(source, { transactionHash, transferId }, createLookupContext({ chains, ...more })),
+    resolveStatus: (sent: SentTransfer) => source.resolveStatus(sent, [], createLookupContext({ chains })),
     findById: async (transferId: string, more: Partial<LookupContext> = {}) =>
       querySource(source, { transactionHash: undefined, transferId }, createLookupContext({ chains, ...more })),
   };
@@ -283,6 +285,22 @@ describe("a lookup by the delivering transaction", () => {
     const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }), withdrawalBondedEvent("b", { to }));
     expect(await find(both)).toMatchObject({ sent: { id: hashFromName("b") } });
   });
+});
+
+test("the status of a send that is known needs no read of its chain", async () => {
+  const { optimism, arbitrum, find, resolveStatus } = setup();
+  const transaction = addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+  const status = await find(transaction);
+  if (status === undefined) throw new Error("no status");
+  const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
+  arbitrum.contractResult = () => 1n;
+  optimism.methods.length = 0;
+  expect(await resolveStatus(status.sent)).toMatchObject({
+    state: "BONDED",
+    sent: status.sent,
+    delivery: { transactionHash: bond },
+  });
+  expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
 });
 
 test("a lookup by the sending transaction reads its receipt once", async () => {
