@@ -350,10 +350,10 @@ describe("a lookup by ID", () => {
     const transaction = addTransaction(ethereum, 40_000, transferSentToL2Event("a", "one", { to }));
     await findById(transaction);
     expect(ethereum.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
-    expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
     ethereum.methods.length = 0;
     await findById(hashFromName("unknown"));
     expect(ethereum.methods).toEqual(["eth_getTransactionReceipt"]);
+    expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
   });
 
   test("searches only the blocks in which the index has not", async () => {
