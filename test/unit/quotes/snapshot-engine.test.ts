@@ -189,6 +189,7 @@ describe("a quote with details", () => {
       isLiquidityAvailable: true,
       gas: { gasLimit: 100_000n, gasPrice: 10n ** 7n, l1Fee: 5n },
       prices: { tokenUsd: 1, nativeUsd: 3000, tokenOrigin: fixedOrigin, nativeOrigin: fixedOrigin },
+      deliveryTime: { p50Seconds: 0, p90Seconds: 0, samples: 0 },
       observedAt: 1_795_000_000,
       validUntil: 1_795_000_004,
     });
