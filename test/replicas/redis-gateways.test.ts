@@ -109,7 +109,8 @@ describe.skipIf(redisProgram === undefined)(`three replicas with Redis${leftOut(
   const countReaders = async (replicas: Replicas): Promise<number> =>
     (await replicas.readMetric("hop_gateway_shared_state_readers", "chain mainnet polygon")).reduce((a, b) => a + b, 0);
 
-  test("send about as many requests to the upstreams as one replica does", async () => {
+  // The counts follow each other: again if the load of the machine changed in between.
+  test("send about as many requests to the upstreams as one replica does", { retry: 2 }, async () => {
     const alone = await start(1, { SHARED_STATE: "off" });
     const one = await countUpstreamRequests(alone);
     alone.kill();
