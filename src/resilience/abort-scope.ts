@@ -22,10 +22,7 @@ export function createAbortScope(outer: AbortSignal, timeoutMs?: number): AbortS
   const startTimer = (ms: number): NodeJS.Timeout => setTimeout(() => controller.abort(TIMEOUT_REASON), ms);
   let timer = timeoutMs === undefined ? undefined : startTimer(timeoutMs);
   if (outer.aborted) abort();
-
-  // Any number of requests may share one signal. That is no leak, but Node would warn about it.
-  setMaxListeners(0, outer);
-  outer.addEventListener("abort", abort);
+  addAbortListener(outer, abort);
   return {
     signal: controller.signal,
     setTimeout(ms) {
@@ -40,6 +37,12 @@ export function createAbortScope(outer: AbortSignal, timeoutMs?: number): AbortS
   };
 }
 
+/** Adds a listener to a signal. Any number of requests may share one: that is no leak, but Node would warn about it. */
+export function addAbortListener(signal: AbortSignal, listener: () => void): void {
+  setMaxListeners(0, signal);
+  signal.addEventListener("abort", listener);
+}
+
 /** Returns whether a signal of an abort scope aborted because its timeout elapsed. */
 export function isTimedOut(signal: AbortSignal): boolean {
   return signal.reason === TIMEOUT_REASON;
@@ -51,7 +54,7 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promi
   const aborted = new Promise<never>((_, reject) => {
     abort = () => reject(signal.reason);
     if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
+    addAbortListener(signal, abort);
   });
   try {
     return await Promise.race([work, aborted]);

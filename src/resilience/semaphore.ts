@@ -1,3 +1,5 @@
+import { addAbortListener } from "./abort-scope.js";
+
 /** Limits concurrency. Waiters are admitted in the order of their arrival. */
 export interface Semaphore {
   /** Runs the work under a permit. Rejects with the signal's reason if that aborts before a permit is available. */
@@ -32,7 +34,7 @@ export function createSemaphore(initialLimit: number): Semaphore {
         resolve();
       };
       waiters.add(admit);
-      signal.addEventListener("abort", abort);
+      addAbortListener(signal, abort);
     });
   }
 

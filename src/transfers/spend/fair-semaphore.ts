@@ -1,3 +1,4 @@
+import { addAbortListener } from "../../resilience/abort-scope.js";
 import { createFairQuota } from "../../resilience/fair-quota.js";
 
 /** Limits concurrency such that callers share the permits fairly. */
@@ -51,7 +52,7 @@ export function createFairSemaphore(permitsPerCaller: number): FairSemaphore {
       };
       const waiters = waitersByCaller.get(caller) ?? new Set();
       waitersByCaller.set(caller, waiters.add(admit));
-      signal.addEventListener("abort", abort);
+      addAbortListener(signal, abort);
     });
   }
 

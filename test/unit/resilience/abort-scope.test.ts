@@ -1,6 +1,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { createAbortScope, isTimedOut, raceAbort } from "../../../src/resilience/abort-scope.js";
+import { createSemaphore } from "../../../src/resilience/semaphore.js";
+import { flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 test("raceAbort settles like the work and leaves no listener", async () => {
   const { signal } = new AbortController();
@@ -16,6 +18,29 @@ test("raceAbort rejects with the signal's reason, also when it has already abort
   await expect(waiting).rejects.toThrow("left");
   await expect(raceAbort(new Promise(() => {}), controller.signal)).rejects.toThrow("left");
 });
+
+test.each([
+  ["work", (signal: AbortSignal) => raceAbort(new Promise(() => {}), signal)],
+  ["abort scopes", async (signal: AbortSignal) => createAbortScope(signal)],
+  ["waiting callers", createFullSemaphore()],
+])("Node.js does not take twenty listeners of %s for a leak", async (_, listen) => {
+  const [controller, warn] = [new AbortController(), vi.fn()];
+  process.on("warning", warn);
+  try {
+    for (let count = 0; count < 20; count++) listen(controller.signal).catch(() => {});
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(20);
+    await flushEventLoop();
+    expect(warn).not.toHaveBeenCalled();
+  } finally {
+    process.off("warning", warn);
+    controller.abort();
+  }
+});
+
+function createFullSemaphore(): (signal: AbortSignal) => Promise<void> {
+  const semaphore = createSemaphore(0);
+  return (signal) => semaphore.acquire(signal, async () => {});
+}
 
 describe("an abort scope", () => {
   test("aborts with the reason of the outer signal", () => {
