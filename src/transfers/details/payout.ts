@@ -111,8 +111,7 @@ function findPayoutOf(
   const { ammWrapper, pool, hToken } = contracts;
   for (const transfer of transfers) {
     if (matches(hToken, ammWrapper, recipient, amountAfterFee)(transfer)) return toHTokenPayout(paid, contracts, true);
-    // The wrapper passes on all that the pool pays it: the token itself, or the coin after it has unwrapped that.
-    if (matches(contracts.token, ammWrapper, recipient)(transfer)) return toPayout(transfer);
+    // What the pool pays, the wrapper passes on: the token itself, or the coin after it has unwrapped that.
     if (matches(contracts.token, pool, ammWrapper)(transfer)) return toPayout(transfer);
   }
   return undefined;
@@ -144,9 +143,8 @@ function matches(
 
 function parseTokenTransfer({ address, topics, data }: Log): TokenTransfer | undefined {
   const [topic0, from, to] = topics;
-  // An ERC-721 indexes the third value as well.
-  if (topic0 !== TOKEN_TRANSFER_TOPIC || from === undefined || to === undefined || topics.length !== 3)
-    return undefined;
+  if (topic0 !== TOKEN_TRANSFER_TOPIC || from === undefined || to === undefined) return undefined;
+  // An ERC-721 indexes the third value as well, and has no data.
   if (data.length < 66) return undefined;
   return {
     token: address,

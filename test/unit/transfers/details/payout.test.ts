@@ -23,7 +23,10 @@ import {
 const ZERO = `0x${"0".repeat(40)}`;
 const [recipient, bonder, stranger] = [repeatedByteAddress("d2"), repeatedByteAddress("e3"), repeatedByteAddress("ee")];
 const bridgeAbi = new utils.Interface(L2Bridge.abi as never);
-const erc20 = new utils.Interface(["event Transfer(address indexed from, address indexed to, uint256 value)"]);
+const erc20 = new utils.Interface([
+  "event Transfer(address indexed from, address indexed to, uint256 value)",
+  "event Approval(address indexed owner, address indexed spender, uint256 value)",
+]);
 const [AMOUNT, FEE, BOUGHT] = [1_000n, 10n, 985n];
 
 interface Emitted {
@@ -141,6 +144,42 @@ describe("a bond with a swap", () => {
     }
   });
 
+  test.each([
+    ["only a minimum", { deadline: 0n }],
+    ["only a deadline", { amountOutMin: 0n }],
+  ])("is one where the transfer has %s", (_, more) => {
+    const { find, bonded, swap } = setup("USDT", "arbitrum", more);
+    expect(find([bonded(), ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
+  });
+
+  test("does not take an approval for a payment", () => {
+    const { find, bonded, contracts, swap } = setup("USDT", "arbitrum");
+    const { topics, data } = erc20.encodeEventLog(erc20.getEvent("Approval"), [
+      contracts.pool,
+      contracts.ammWrapper,
+      3n,
+    ]);
+    expect(find([bonded(), { address: contracts.token, topics, data }, ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
+  });
+
+  test("is found beside Transfer events of other standards", () => {
+    const { find, bonded, swap } = setup("USDT", "arbitrum");
+    const { topics, data } = transfer(stranger, recipient, recipient, 5n);
+    const others = [
+      { address: stranger, topics: [...topics, encodeTopic(5n)], data: "0x" },
+      { address: stranger, topics: topics.slice(0, 2), data },
+      { address: stranger, topics: topics.slice(0, 1), data },
+      { address: stranger, topics, data: "0x" },
+    ];
+    expect(find([bonded(), ...others, ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
+  });
+
+  test("pays the first word of the event's data", () => {
+    const { find, bonded, swap } = setup("USDT", "arbitrum");
+    const events = swap(BOUGHT).map((event) => ({ ...event, data: `${event.data}${"11".repeat(32)}` }));
+    expect(find([bonded(), ...events])).toEqual(got(BOUGHT, "USDT"));
+  });
+
   test("does not count tokens that somebody else sends the recipient or the wrapper", () => {
     const { find, bonded, contracts } = setup("USDT", "arbitrum");
     const { token, hToken, ammWrapper } = contracts;
@@ -184,6 +223,16 @@ describe("a bond without a swap", () => {
     expect(
       find([bonded(), transfer(token, bridge, recipient, AMOUNT - FEE), transfer(token, bridge, bonder, FEE)]),
     ).toEqual(got(AMOUNT - FEE, "USDT"));
+  });
+
+  test("on L1 is unknown without the bridge's own payment", () => {
+    const { find, bonded, contracts } = setup("USDT", "ethereum", noSwap);
+    const { token, bridge } = contracts;
+    const others = [
+      transfer(token, stranger, recipient, AMOUNT - FEE),
+      transfer(token, bridge, recipient, AMOUNT - FEE - 1n),
+    ];
+    expect(find([bonded(), ...others])).toEqual({ isDelivered: true, payout: undefined });
   });
 
   test("pays ether on L1, without any log", () => {
@@ -280,6 +329,13 @@ test("a transaction that did not deliver the transfer is recognized", () => {
   expect(find([bonded(repeatedByteHash("77")), ...swap(BOUGHT)])).toEqual({ isDelivered: false, payout: undefined });
   const onOtherBridge = bonded();
   expect(find([{ ...onOtherBridge, address: stranger }], sent)).toEqual({ isDelivered: false, payout: undefined });
+});
+
+test("a transfer from an L2 is not taken for an equal one from L1, nor the other way round", () => {
+  const { find, bonded, completed, swap, sent } = setup("USDT", "arbitrum");
+  const none = { isDelivered: false, payout: undefined };
+  expect(find([...swap(BOUGHT), completed], sent)).toEqual(none);
+  expect(find([bonded(), ...swap(BOUGHT)], { ...sent, kind: "l1" })).toEqual(none);
 });
 
 // Receipts of the deployed contracts.
