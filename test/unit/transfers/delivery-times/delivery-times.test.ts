@@ -98,6 +98,95 @@ describe("delivery times", () => {
   });
 });
 
+describe("a measurement", () => {
+  test.each([
+    [0, 10_000],
+    [499, 10_000],
+    [501, 10_020],
+    [29_999, 599_980],
+    [30_001, 600_000],
+  ])("that took %i ms is repeated after %i ms", async (durationMs, intervalMs) => {
+    const [clock, pauses, stopping] = [{ now: 5_000 }, [] as number[], new AbortController()];
+    const times = createDeliveryTimes({
+      network: mainnetNetwork,
+      readDelivered(chainId) {
+        if (chainId === ARBITRUM_CHAIN_ID) clock.now += durationMs;
+        return [];
+      },
+      now: () => SENT_AT * 1_000,
+      monotonicNow: () => clock.now,
+      async sleep(ms) {
+        pauses.push(ms);
+        if (pauses.length === 2) stopping.abort();
+      },
+      onError: (error) => expect.unreachable(String(error)),
+    });
+    await times.run(stopping.signal);
+    expect(pauses).toEqual([intervalMs, intervalMs]);
+  });
+
+  test("reads a chain until a part is not full, or ends with a delivery of more than 30 days ago", async () => {
+    const read = vi.fn(readFrom(Array.from({ length: 1_000 }, () => 7)));
+    await measure(read);
+    const onArbitrum = () => read.mock.calls.filter(([chainId]) => chainId === ARBITRUM_CHAIN_ID);
+    const start = { block: Number.MAX_SAFE_INTEGER, logIndex: Number.MAX_SAFE_INTEGER };
+    expect(onArbitrum().map(([, before]) => before)).toEqual([
+      start,
+      { block: 501, logIndex: 0 },
+      { block: 1, logIndex: 0 },
+    ]);
+    read.mockClear();
+    await measure(read, { now: SENT_AT + 7 + 30 * 86_400 });
+    expect(onArbitrum()).toHaveLength(3);
+    read.mockClear();
+    await measure(read, { now: SENT_AT + 8 + 30 * 86_400 });
+    expect(onArbitrum()).toHaveLength(1);
+  });
+
+  test("goes on behind a delivery whose time is not known", async () => {
+    const read = vi.fn(
+      readFrom(
+        Array.from({ length: 500 }, () => 7),
+        { delivered_at: null },
+      ),
+    );
+    await measure(read);
+    expect(read.mock.calls.filter(([chainId]) => chainId === ARBITRUM_CHAIN_ID)).toHaveLength(2);
+  });
+
+  test.each([false, true])(
+    "that is stopped changes nothing and reports no error, if its read fails: %s",
+    async (isFailing) => {
+      const stopping = new AbortController();
+      const errors: unknown[] = [];
+      const reads: number[] = [];
+      const working = readFrom(Array.from({ length: 1_000 }, () => 7));
+      let stopAfter = Number.POSITIVE_INFINITY;
+      const times = createDeliveryTimes({
+        network: mainnetNetwork,
+        async readDelivered(chainId, before, limit) {
+          reads.push(chainId);
+          if (chainId === ARBITRUM_CHAIN_ID && reads.length > stopAfter) {
+            stopping.abort();
+            if (isFailing) throw new Error("closed");
+          }
+          return working(chainId, before, limit);
+        },
+        now: () => SENT_AT * 1_000,
+        monotonicNow: () => 0,
+        async sleep(ms) {
+          if (ms >= 10_000) stopAfter = reads.length;
+        },
+        onError: (error) => errors.push(error),
+      });
+      await times.run(stopping.signal);
+      expect(times.get(route)).toMatchObject({ samples: 1_000 });
+      expect(reads.at(-1)).toBe(ARBITRUM_CHAIN_ID);
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
 describe("the deliveries of a chain", () => {
   async function fill() {
     const file = `${folder()}/index`;

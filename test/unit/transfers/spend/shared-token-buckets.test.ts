@@ -85,6 +85,23 @@ describe("token buckets of several replicas", () => {
     expect(replica.tryTake("other caller")).toBe(true);
   });
 
+  test("do not count attempts that an empty bucket refuses", async () => {
+    const { shared } = createShared();
+    const spent: number[] = [];
+    const replica = createReplica({
+      take(rate, tokens) {
+        spent.push(tokens.get("caller") ?? 0);
+        return shared.take(rate, tokens);
+      },
+    });
+    takeAll(replica);
+    for (let count = 0; count < 10; count++) replica.tryTake("caller");
+    await exchange();
+    for (let count = 0; count < 10; count++) replica.tryTake("caller");
+    await exchange();
+    expect(spent).toEqual([100]);
+  });
+
   test("exchange nothing while nothing is spent", async () => {
     const { shared, state } = createShared();
     const replica = createReplica(shared);
