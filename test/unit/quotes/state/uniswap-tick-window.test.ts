@@ -11,7 +11,7 @@ if (down === undefined || up === undefined) throw new Error("USDC.e is swapped o
 const encodeInt256 = (value: number | bigint): string => encodeWord(BigInt.asUintN(256, BigInt(value)));
 
 /** Responses of a pool with one position, by call key without the address. */
-function createPool(tick: number, lower: number, upper: number) {
+function createPool(tick: number, lower: number, upper: number, spacing = 1n) {
   const liquidity = 10n ** 15n;
   const getBit = (index: number, position: string): bigint =>
     index >> 8 === Number(position) ? 1n << BigInt(index & 255) : 0n;
@@ -19,7 +19,7 @@ function createPool(tick: number, lower: number, upper: number) {
     const [kind, value = ""] = key.split(" ");
     if (kind === "slot0") return `0x${encodeWord(getSqrtPriceAtTick(tick))}${encodeInt256(tick)}`;
     if (kind === "liquidity") return `0x${encodeWord(lower <= tick && tick < upper ? liquidity : 0n)}`;
-    if (kind === "spacing") return `0x${encodeWord(1n)}`;
+    if (kind === "spacing") return `0x${encodeWord(spacing)}`;
     if (kind === "word") return `0x${encodeWord(getBit(lower, value) | getBit(upper, value))}`;
     const net = { [lower]: liquidity, [upper]: -liquidity }[value] ?? 0n;
     return `0x${encodeWord(liquidity)}${encodeInt256(net)}`;
@@ -101,6 +101,40 @@ describe("createUniswapTickWindow", () => {
     expect(ticks.slice(0, 10)).toEqual([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1].map((tick) => `tick ${tick}`));
   });
 
+  test("reads the ticks nearest to the price in the order of a swap, in multiples of the spacing", () => {
+    const window = createUniswapTickWindow(down);
+    const pool = createPool(-3_005, -4_000, 0, 10n);
+    decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
+    const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
+    // The price is between -3010 and -3000; eight ticks behind it are read too.
+    expect(ticks).toEqual(Array.from({ length: 64 }, (__, index) => `tick ${-2_930 - 10 * index}`));
+  });
+
+  test("swaps across ticks whose liquidity it has read", () => {
+    const window = createUniswapTickWindow(down);
+    const single = createPool(0, -90, 5);
+    // Half of the liquidity ends at tick -40.
+    const half = `0x${encodeWord(10n ** 15n)}${encodeInt256(5n * 10n ** 14n)}`;
+    const bits = `0x${encodeWord((1n << BigInt(256 - 90)) | (1n << BigInt(256 - 40)))}`;
+    const pool = (key: string): string => {
+      if (key === "word -1") return bits;
+      return key === "tick -40" || key === "tick -90" ? half : single(key);
+    };
+    const amountIn = 2_500_000_000_000n;
+    expect(decode(window.planRead(), pool)?.(amountIn)).toBeUndefined();
+    const amountOut = decode(window.planRead(), pool)?.(amountIn);
+    // Fee 0.01 %, price impact between those of 40 and of 90 ticks.
+    expect(amountOut).toBeGreaterThan((amountIn * 9_945n) / 10_000n);
+    expect(amountOut).toBeLessThan((amountIn * 9_980n) / 10_000n);
+  });
+
+  test("knows a price exactly at the next tick, where a swap downwards ends", () => {
+    const pool = createPool(0, -90, 90);
+    const slot0 = `0x${encodeWord(getSqrtPriceAtTick(1))}${encodeInt256(0)}`;
+    const swap = decode(createUniswapTickWindow(down).planRead(), (key) => (key === "slot0" ? slot0 : pool(key)));
+    expect(swap?.(10n ** 6n)).toBeTypeOf("bigint");
+  });
+
   test("decodes a read by its own calls, even if another read has moved the window", () => {
     const window = createUniswapTickWindow(down);
     const early = window.planRead();
@@ -115,6 +149,7 @@ describe("createUniswapTickWindow", () => {
     ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0) - 1n)}${encodeInt256(0)}`],
     ["slot0", `0x${encodeWord(getSqrtPriceAtTick(1) + 1n)}${encodeInt256(0)}`],
     ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0))}${encodeInt256(-887_273)}`],
+    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(887_272))}${encodeInt256(887_272)}`],
     ["slot0", `0x${"f".repeat(128)}`],
     ["liquidity", `0x${encodeWord(1n << 128n)}`],
     ["spacing", `0x${encodeWord(0n)}`],
