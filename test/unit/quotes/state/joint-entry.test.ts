@@ -1,11 +1,13 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import { type ChainStateEntry, createChainStateEntry } from "../../../../src/quotes/state/chain-state-entry.js";
 import { createReadSet } from "../../../../src/quotes/state/read-set.js";
+import { createJointEntries } from "../../../../src/quotes/state/reading/joint-entry.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
@@ -166,4 +168,43 @@ test("leaves out what the node rejects, and gives the others one state", async (
   for (const subscription of [a, c, d]) expect(() => subscription.assertCoveredBy(together)).not.toThrow();
   expect(() => b.assertCoveredBy(together)).toThrow(expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }));
   cache.close();
+});
+
+describe("the joint entry", () => {
+  const NOW = 1_000_000;
+  const [a, b, c, d] = [..."1234"].map((name) => {
+    const readSet = createReadSet({ uintCall: { to: "0x1", data: toData(name) } });
+    if (readSet === undefined) throw new Error("nothing to read");
+    return createChainStateEntry(name, readSet, { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 });
+  }) as [ChainStateEntry, ChainStateEntry, ChainStateEntry, ChainStateEntry];
+  const createState = (readAt: number) => ({ readAt }) as ChainState;
+
+  test.each([
+    [15_000, [a, b, c, d]],
+    [15_001, [c, d]],
+  ])("still reads what batches used %i ms ago only up to 15 s", (ms, members) => {
+    const joint = createJointEntries();
+    joint.include([a, b], NOW);
+    expect(joint.include([c, d], NOW + ms).parts).toEqual(members.map(({ readSet }) => readSet));
+  });
+
+  test("is the same for the same batch before its first read, and is checked after 15 s", () => {
+    const joint = createJointEntries();
+    const entry = joint.include([a, b], NOW);
+    expect(joint.include([a, b], NOW)).toBe(entry);
+    expect(joint.include([b], NOW + 15_000)).toBe(entry);
+    expect(joint.include([b], NOW + 15_001).parts).toEqual([b.readSet]);
+  });
+
+  test.each([
+    ["is not used when it has no state", undefined, false],
+    ["is not used when its state is too old", createState(NOW - 30_001), false],
+    ["is used while its state is usable", createState(NOW - 30_000), true],
+  ])("that one without state has replaced %s", (_, state, usesPrevious) => {
+    const joint = createJointEntries();
+    const previous = joint.include([a, b], NOW);
+    previous.state = state;
+    const grown = joint.include([a, b, c], NOW);
+    expect(joint.include([a, b], NOW)).toBe(usesPrevious ? previous : grown);
+  });
 });
