@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
+import type { Chain } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import {
+  asStalledEntry,
   computeRefreshDelayMs,
+  computeRefreshPolicy,
+  computeRequestDelayMs,
   computeStaleWaitMs,
   createChainStateEntry,
+  createJointChainStateEntry,
   findFreshState,
   findStaleState,
   isEvictable,
@@ -46,6 +51,72 @@ describe("cached state", () => {
     storeIfNewer(entry, createState(9n, NOW + 1), NOW + 1);
     expect(entry.state?.readAt).toBe(NOW + 1);
   });
+
+  test("is not replaced by one that was read earlier, nor does an equal block wait", () => {
+    const entry = createEntry(createState(10n, NOW));
+    storeIfNewer(entry, createState(11n, NOW - 1), NOW);
+    expect(entry.state?.block.number).toBe(10n);
+    const [sameTime, sameBlock] = [createState(11n, NOW), createState(11n, NOW + 1)];
+    storeIfNewer(entry, sameTime, NOW);
+    expect(entry.state).toBe(sameTime);
+    storeIfNewer(entry, sameBlock, NOW + 1);
+    expect(entry.state).toBe(sameBlock);
+  });
+});
+
+describe("the refresh policy of a route", () => {
+  const createChain = (blockTimeMs: number) => ({ blockTimeMs }) as Chain;
+
+  test.each([
+    ["one block of the slower chain", 2_000, 12_000, undefined, 30_000, [12_000, 24_000, 30_000]],
+    [
+      "one block of the slower chain, if that is the source",
+      12_000,
+      2_000,
+      undefined,
+      30_000,
+      [12_000, 24_000, 30_000],
+    ],
+    ["at least a second, and 4 s of age", 250, 1_000, undefined, 30_000, [1_000, 4_000, 30_000]],
+    ["two times in a shorter configured age", 12_000, 2_000, 5_000, 30_000, [2_500, 5_000, 30_000]],
+    ["at least a second for the shortest age", 12_000, 2_000, 1_000, 30_000, [1_000, 1_000, 30_000]],
+    ["no more often for a long configured age", 2_000, 2_000, 60_000, 30_000, [2_000, 60_000, 60_000]],
+  ])("is %s", (_, source, destination, maxAgeMs, maxStaleMs, expected) => {
+    const policy = computeRefreshPolicy(createChain(source), createChain(destination), { maxAgeMs, maxStaleMs });
+    expect([policy.refreshMs, policy.maxAgeMs, policy.maxStaleMs]).toEqual(expected);
+  });
+
+  test("is the strictest of all for what they read jointly, which is known by policy and read set", () => {
+    const first = createChainStateEntry("first", READ_SET, { refreshMs: 1_000, maxAgeMs: 9_000, maxStaleMs: 30_000 });
+    const second = createChainStateEntry("second", READ_SET, { refreshMs: 3_000, maxAgeMs: 4_000, maxStaleMs: 20_000 });
+    const state = createState(1n, NOW);
+    const joint = createJointChainStateEntry([first, second], state);
+    expect(joint).toMatchObject({
+      refreshPolicy: { refreshMs: 1_000, maxAgeMs: 4_000, maxStaleMs: 20_000 },
+      parts: [READ_SET, READ_SET],
+      state,
+    });
+    const createKey = (...members: Parameters<typeof createJointChainStateEntry>[0]) =>
+      createJointChainStateEntry(members, undefined).key;
+    expect(createKey(second, first)).toBe(joint.key);
+    expect(createKey(first, first)).not.toBe(joint.key);
+    const more = createReadSet({ uintCall: { to: "0x1", data: "0x2" } }) as ReadSet;
+    const third = createChainStateEntry("third", more, second.refreshPolicy);
+    expect(createKey(first, third)).not.toBe(joint.key);
+  });
+
+  test.each([
+    [12_000, 24_000, 1_500, 3_000],
+    [1_000, 2_000, 1_000, 2_000],
+  ])("is at most 1.5 s and 3 s while the chain stands still: %i and %i ms", (refreshMs, maxAgeMs, ...expected) => {
+    const policy = { refreshMs, maxAgeMs, maxStaleMs: 30_000 };
+    const entry = createChainStateEntry("key", READ_SET, policy);
+    entry.state = createState(1n, NOW);
+    const [stalledRefreshMs, stalledMaxAgeMs] = expected;
+    const refreshPolicy = { refreshMs: stalledRefreshMs, maxAgeMs: stalledMaxAgeMs, maxStaleMs: 30_000 };
+    expect(asStalledEntry(entry)).toEqual({ ...entry, refreshPolicy });
+    expect(entry.refreshPolicy).toBe(policy);
+  });
 });
 
 describe("an entry", () => {
@@ -65,6 +136,14 @@ describe("an entry", () => {
     entry.failedAt = NOW;
     expect(computeRefreshDelayMs(entry, NOW + 1)).toBe(1_999);
   });
+
+  test("is requested from another process after one and a half intervals since the last read or failure", () => {
+    expect(computeRequestDelayMs(createEntry(), NOW)).toBe(Number.NEGATIVE_INFINITY);
+    const entry = createEntry(createState(1n, NOW - 999));
+    expect(computeRequestDelayMs(entry, NOW)).toBe(2_001);
+    entry.failedAt = NOW;
+    expect(computeRequestDelayMs(entry, NOW)).toBe(3_000);
+  });
 });
 
 describe("the wait for a read while older state is usable", () => {
@@ -77,9 +156,11 @@ describe("the wait for a read while older state is usable", () => {
     expect(computeStaleWaitMs(createEntry(state), state, readStartedAt, NOW)).toBe(expected);
   });
 
-  test("is 0 after a failed read", () => {
+  test("is 0 after a failed read, until a later read succeeds", () => {
     const state = createState(1n, NOW - 5_000);
     const entry = createEntry(state);
+    entry.failedAt = state.readAt;
+    expect(computeStaleWaitMs(entry, state, NOW, NOW)).toBe(1_000);
     entry.failedAt = NOW - 1;
     expect(computeStaleWaitMs(entry, state, NOW, NOW)).toBe(0);
   });
