@@ -19,7 +19,12 @@ const [a, b, c, d, e] = [..."abcde"].map((name): Key => ({ name })) as [Key, Key
 
 /** A loader whose batches return their number; "rejects" is an error response of the node. */
 function setup() {
-  const state = { batches: [] as { readonly names: string; readonly atMs: number }[], rejects: "", isDown: false };
+  const state = {
+    batches: [] as { readonly names: string; readonly atMs: number }[],
+    rejects: "",
+    isDown: false,
+    maxKeys: 5,
+  };
   const loader = createBatchLoader<Key, { readonly number: number }>({
     async loadBatch(keys) {
       const names = keys.map(({ name }) => name).join("");
@@ -28,7 +33,7 @@ function setup() {
       await Promise.resolve();
       if (state.isDown) throw new ServiceError("UPSTREAM_UNAVAILABLE", "down");
       const cause = new RpcError("error -32000");
-      if ([...state.rejects].some((name) => names.includes(name)))
+      if (names.length > state.maxKeys || [...state.rejects].some((name) => names.includes(name)))
         throw new ServiceError("UPSTREAM_UNAVAILABLE", `rejects ${names}`, { cause });
       return { number };
     },
@@ -145,6 +150,24 @@ describe("keys that are loaded jointly", () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await value).toEqual({ number: 5 });
     expect(listBatches()).toEqual(["abc", "a", "b", "c", "ac"]);
+  });
+
+  test("have one if the node rejects the first of them", async () => {
+    const { state, loader, listBatches } = setup();
+    state.rejects = "a";
+    const value = loadJointly(loader, [a, b, c]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await value).toEqual({ number: 5 });
+    expect(listBatches()).toEqual(["abc", "a", "b", "c", "bc"]);
+  });
+
+  test("are loaded together twice at most, where the node accepts each key but not two of them", async () => {
+    const { state, loader, listBatches } = setup();
+    state.maxKeys = 1;
+    const value = loadJointly(loader, [a, b]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await value).toEqual({ number: 5 });
+    expect(listBatches()).toEqual(["ab", "a", "b", "ab", "a", "b"]);
   });
 
   test("fail if the node rejects all of them", async () => {
