@@ -4,7 +4,8 @@ import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
-import { type RefuseStalledOptions, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
+import { assertStateYoung, type RefuseStalledOptions, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
+import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 
 const NOW = 1_795_000_000_000;
@@ -100,6 +101,40 @@ describe.each([true, false])("an engine that answers synchronously: %s", (isSync
     await expect(run(first)).rejects.toEqual(refused);
     expect(await second()).toBe(timestamped);
     await expect(run(third)).rejects.toEqual(refused);
+  });
+});
+
+test("refuses a quote whose own read shows that the chain stands still", async () => {
+  const { guarded, stalled } = setup(false);
+  const result = guarded.quote(toPolygon, requester);
+  stalled.add("polygon");
+  await expect(result).rejects.toEqual(refused);
+});
+
+describe("the state that a quote has read", () => {
+  /** Judges a state whose block was this old when it was read. */
+  function judge(ageSeconds: number): void {
+    const blockAges = { isTooOld: (_: string, __: string, block: ReadBlock) => getAgeMs(block) > 100_000, getAgeMs };
+    const block = { number: 1n, timeSeconds: BigInt(NOW / 1000 - ageSeconds) };
+    assertStateYoung(blockAges, toPolygon, toPolygon.destination, { block, readAt: READ_AT } as ChainState);
+  }
+
+  test.each([
+    [101, "101 seconds"],
+    [119, "119 seconds"],
+    [120, "2 minutes"],
+    [7_170, "120 minutes"],
+  ])("is refused with a block that was %i s old, as %s", (ageSeconds, age) => {
+    const message = `polygon stands still: its newest block is ${age} old`;
+    expect(() => judge(ageSeconds)).toThrow(expect.objectContaining({ reason: "CHAIN_STALLED", message }));
+  });
+
+  test("is accepted with a young block, and where nothing is limited or read", () => {
+    const state = { block: { timeSeconds: 0n }, readAt: READ_AT } as ChainState;
+    const blockAges = { isTooOld: () => true, getAgeMs };
+    expect(() => judge(100)).not.toThrow();
+    expect(() => assertStateYoung(undefined, toPolygon, toPolygon.source, state)).not.toThrow();
+    expect(() => assertStateYoung(blockAges, toPolygon, toPolygon.source, undefined)).not.toThrow();
   });
 });
 
