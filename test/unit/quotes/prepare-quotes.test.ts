@@ -12,6 +12,7 @@ import type { CachedRoute } from "../../../src/quotes/state/route-cache.js";
 const requester = { caller: "a", signal: new AbortController().signal };
 const network = getNetwork("mainnet");
 const POOL = "0xpool";
+const TABLE = { getUsd: () => 1 } as unknown as PriceTable;
 
 function createRequest(from: string, to: string, more: Partial<QuoteRequest> = {}): QuoteRequest {
   const token = findToken(network, "USDC.e");
@@ -20,8 +21,17 @@ function createRequest(from: string, to: string, more: Partial<QuoteRequest> = {
   return { network: "mainnet", token, source, destination, amountIn: 1n, slippagePercent: 0, ...more };
 }
 
+interface SetupOptions {
+  /** Whether states have to be awaited, or the only chain of which they have. */
+  readonly isAsync?: boolean | string;
+  readonly hasPrices?: boolean;
+  /** The chain that no route reads. */
+  readonly unread?: string;
+  readonly failing?: string;
+}
+
 /** Routes of which each subscribes to both of its chains; each read of a chain is a state of its own. */
-function setup({ isAsync = false } = {}) {
+function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }: SetupOptions = {}) {
   const reads: string[] = [];
   const known = new Map<string, CachedRoute>();
   const caches = new Map<string, ChainStateCache>();
@@ -34,13 +44,14 @@ function setup({ isAsync = false } = {}) {
       count += 1;
       const number = count;
       reads.push(`${kind} ${slug} ${subscriptions.length}`);
-      return { hasTicks: (pool: string) => pool === POOL && number > ticksAfterRead } as ChainState;
+      return { slug, hasTicks: (pool: string) => pool === POOL && number > ticksAfterRead } as unknown as ChainState;
     };
     const cache = caches.get(slug) ?? {
       subscribe: () => expect.unreachable("not subscribed here"),
       getTogether: (subscriptions) => {
+        if (slug === failing) return Promise.reject(new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} is down`));
         const state = read("get", subscriptions);
-        return isAsync ? Promise.resolve(state) : state;
+        return isAsync === true || isAsync === slug ? Promise.resolve(state) : state;
       },
       reloadTogether: async (subscriptions) => read("reload", subscriptions),
       close: () => {},
@@ -50,12 +61,15 @@ function setup({ isAsync = false } = {}) {
   }
 
   function createRoute({ source, destination }: QuoteRequest): CachedRoute {
-    const subscribe = (slug: string) => ({
-      cache: getCache(slug),
-      assertCoveredBy() {
-        if (missing.has(slug)) throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} lacks a value`);
-      },
-    });
+    const subscribe = (slug: string) =>
+      slug === unread
+        ? undefined
+        : {
+            cache: getCache(slug),
+            assertCoveredBy() {
+              if (missing.has(slug)) throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} lacks a value`);
+            },
+          };
     const name = `${source.slug} ${destination.slug}`;
     const route = {
       sourceSubscription: subscribe(source.slug),
@@ -76,9 +90,12 @@ function setup({ isAsync = false } = {}) {
   };
   const prepare = createQuotePreparer({
     routes,
-    prices: { peekTable: () => ({}) as PriceTable } as unknown as QuotePreparerDeps["prices"],
-    completeQuote: (_route, getQuoter, request, _requester, source, destination) =>
-      ({ quote: getQuoter, request, source, destination }) as never,
+    prices: {
+      peekTable: () => (hasPrices ? TABLE : undefined),
+      getTable: async () => TABLE,
+    } as unknown as QuotePreparerDeps["prices"],
+    completeQuote: (_route, getQuoter, request, _requester, source, destination, table) =>
+      ({ quote: getQuoter, request, source, destination, table }) as never,
   });
   return {
     reads,
@@ -118,6 +135,46 @@ describe("a batch", () => {
     expect(first).toEqual(third);
     expect(first).toMatchObject({ quote: "quoter of polygon optimism", request: toOptimism });
   });
+
+  test.each([
+    ["are cached", false, true],
+    ["are cached but the prices", false, false],
+    ["are being read but the prices", true, true],
+    ["are being read", true, false],
+    ["are cached but the source's state", "polygon", true],
+    ["are cached but the destination's state", "optimism", true],
+  ])("computes each quote from the states of its chains and the prices, if these %s", async (_, isAsync, hasPrices) => {
+    const { quote, know } = setup({ isAsync, hasPrices });
+    know(toOptimism);
+    const inputs = { source: { slug: "polygon" }, destination: { slug: "optimism" } };
+    const [computed] = (await quote([toOptimism])) as { table: PriceTable }[];
+    expect(computed).toMatchObject(inputs);
+    expect(computed?.table).toBe(TABLE);
+  });
+
+  test.each([
+    ["polygon", { source: undefined, destination: { slug: "optimism" } }],
+    ["optimism", { source: { slug: "polygon" }, destination: undefined }],
+  ])("reads nothing on %s where the route needs nothing of it", async (unread, inputs) => {
+    const { quote, know, reads } = setup({ unread });
+    know(toOptimism);
+    expect(await quote([toOptimism])).toMatchObject([inputs]);
+    expect(reads).toHaveLength(1);
+  });
+
+  test.each(["polygon", "optimism"])(
+    "fails where %s alone does not respond, and not on other routes",
+    async (failing) => {
+      const { quote, know } = setup({ failing });
+      const other = createRequest("arbitrum", "base");
+      know(toOptimism);
+      know(other);
+      expect(await quote([toOptimism, other])).toEqual([
+        `${failing} is down`,
+        expect.objectContaining({ request: other }),
+      ]);
+    },
+  );
 
   test("is prepared at once if everything is cached", () => {
     const { prepare, know } = setup();
