@@ -180,12 +180,19 @@ describe("reads", () => {
     expect(later.map((outcome) => "error" in outcome)).toEqual([false, false, false]);
   });
 
-  test("that hang are UPSTREAM_UNAVAILABLE before the caller's deadline, naming the chains", async () => {
+  test.each([
+    [4_000, 3_500],
+    [1_000, 800],
+  ])("that hang are UPSTREAM_UNAVAILABLE before the deadline in %i ms, after %i ms", async (remainingMs, waitMs) => {
     vi.useFakeTimers();
     const { finder } = setup(() => new Promise(() => {}));
-    const context = createLookupContext({ remainingMs: () => 4_000 });
-    const outcomes = finder.find([createStatus()], context);
-    await vi.advanceTimersByTimeAsync(3_499);
+    const context = createLookupContext({ remainingMs: () => remainingMs });
+    let isSettled = false;
+    const outcomes = Promise.resolve(finder.find([createStatus()], context)).finally(() => {
+      isSettled = true;
+    });
+    await vi.advanceTimersByTimeAsync(waitMs - 1);
+    expect(isSettled).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(await outcomes).toEqual([
       {
@@ -196,6 +203,41 @@ describe("reads", () => {
       },
     ]);
     expect(vi.getTimerCount()).toBe(1);
+  });
+
+  test.each([[[]], [["optimism"]]])("leave no timer behind, with custom endpoints %s", async (custom) => {
+    vi.useFakeTimers();
+    const { finder } = setup();
+    await finder.find([createStatus()], createLookupContext({ chains: createChainAccess([], custom) }));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("know how much time is left of their own", async () => {
+    const left: number[] = [];
+    const { finder, state } = setup(async (_, { remainingMs }) => {
+      left.push(remainingMs());
+      state.now += 1_500;
+      left.push(remainingMs());
+      return finalDetails;
+    });
+    await finder.find([createStatus()], createLookupContext({ remainingMs: () => 4_000 }));
+    expect(left).toEqual([10_000, 8_500]);
+  });
+
+  test("fail the call where the code is wrong", async () => {
+    const { finder } = setup(() => Promise.reject(new TypeError("a fault")));
+    await expect(finder.find([createStatus()], createLookupContext())).rejects.toThrow(new TypeError("a fault"));
+  });
+
+  test("that have begun are joined while the server is overloaded, and take no slot", async () => {
+    const held = createDeferred<ChainDetails>();
+    const { finder, state } = setup(() => held.promise);
+    const first = finder.find([createStatus()], createLookupContext());
+    state.isFull = true;
+    const second = finder.find([createStatus()], createLookupContext());
+    held.resolve(finalDetails);
+    expect([await first, await second]).toMatchObject([[{ details: finalDetails }], [{ details: finalDetails }]]);
+    expect(state.slots).toBe(1);
   });
 
   test("are not begun while the server is overloaded, which does not concern cached ones", async () => {
@@ -262,5 +304,28 @@ describe("reads", () => {
     expect(arbitrum.methods.length).toBeLessThanOrEqual(450);
     expect(outcomes.every((outcome) => "error" in outcome)).toBe(true);
     expect(outcomes[0]).toMatchObject({ error: { reason: "UPSTREAM_UNAVAILABLE", budget: "lookup" } });
+  });
+
+  test.each([
+    ["the operator's", [], 440],
+    ["a caller's own", ["optimism"], 40],
+  ])("search %s endpoint as far as a lookup may", async (_, custom, searches) => {
+    const arbitrum = createTransferChainStub("arbitrum");
+    const seen: boolean[] = [];
+    const { finder } = setup(async ({ sent }, { chains, signal }) => {
+      seen.push(chains.hasCustomEndpoint("optimism"));
+      const filter = { address: sent.account, topics: [] };
+      try {
+        for (;;) await chains.getClient("arbitrum").getLogs(filter, { from: 0, to: 1 }, false, signal);
+      } catch {
+        throw unavailableError("arbitrum");
+      }
+    });
+    const context = createLookupContext({ chains: createChainAccess([arbitrum], custom) });
+    const outcomes = await finder.find([createStatus()], context);
+    expect(arbitrum.methods).toHaveLength(searches);
+    expect(seen).toEqual([custom.length > 0]);
+    // The spent budget is the cause, whatever failed of it.
+    expect(outcomes).toMatchObject([{ error: { reason: "UPSTREAM_UNAVAILABLE", budget: "lookup" } }]);
   });
 });

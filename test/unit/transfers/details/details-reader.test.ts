@@ -7,6 +7,8 @@ import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.j
 import { createDetailsReader } from "../../../../src/transfers/details/details-reader.js";
 import { getPayoutContracts } from "../../../../src/transfers/details/payout-contracts.js";
 import { createResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
+import type { SentTransfer } from "../../../../src/transfers/transfer.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -37,12 +39,25 @@ function setup() {
     logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
     finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
   });
+  const { topics, data } = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransferSent"), [
+    ...[repeatedByteHash("1a"), 42161, repeatedByteAddress("d2"), AMOUNT, repeatedByteHash("0e"), 0, 0, 0, 0],
+  ]);
+  const send = { address: source.bridge ?? "", topics, data, transactionHash: repeatedByteHash("2b") };
   const parts = {
     optimism,
     arbitrum,
-    read: (status: StatusOverrides = {}) => readDetails(createStatus(status), createLookupContext({ chains })),
-    readPending: (more: StatusOverrides = {}) =>
-      readDetails(createStatus({ delivery: undefined, isFinal: false, ...more }), createLookupContext({ chains })),
+    read: (status: StatusOverrides = {}, context: Partial<LookupContext> = {}) =>
+      readDetails(createStatus(status), createLookupContext({ chains, ...context })),
+    readPending: (more: StatusOverrides = {}, context: Partial<LookupContext> = {}) =>
+      parts.read({ delivery: undefined, isFinal: false, ...more }, context),
+    /** Adds the sending log of another transfer. */
+    send(id: string, transactionHash: string, block: number, index: number) {
+      optimism.events.push({
+        event: { ...send, topics: [topics[0] ?? "", id, ...topics.slice(2)], transactionHash },
+        block,
+        index,
+      });
+    },
     commit(block: number, index: number, chainId = 42161, address = source.bridge) {
       const { topics, data } = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransfersCommitted"), [
         chainId,
@@ -71,10 +86,6 @@ function setup() {
     },
   };
   parts.storeRoot(0n, 0n);
-  const { topics, data } = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransferSent"), [
-    ...[repeatedByteHash("1a"), 42161, repeatedByteAddress("d2"), AMOUNT, repeatedByteHash("0e"), 0, 0, 0, 0],
-  ]);
-  const send = { address: source.bridge ?? "", topics, data, transactionHash: repeatedByteHash("2b") };
   optimism.events.push({ event: send, block: 1_000, index: 3 });
   return parts;
 }
@@ -142,6 +153,94 @@ describe("a pending transfer from an L2", () => {
     const { readPending, optimism } = setup();
     optimism.events = [];
     await expect(readPending()).rejects.toThrow("optimism currently returns incomplete logs");
+  });
+
+  test("has no details while the source has its commit but not its own log", async () => {
+    const { readPending, commit, optimism } = setup();
+    optimism.events = [];
+    commit(1_001, 0);
+    await expect(readPending()).rejects.toThrow("optimism currently returns incomplete logs");
+  });
+
+  test("is told apart from the others of its transaction, and of other transactions", async () => {
+    const { readPending, send, commit } = setup();
+    const [second, third, fourth] = [repeatedByteHash("1b"), repeatedByteHash("1c"), repeatedByteHash("1d")];
+    const other = repeatedByteHash("2c");
+    send(second, repeatedByteHash("2b"), 1_000, 2);
+    send(third, other, 1_000, 5);
+    commit(1_000, 6);
+    send(fourth, other, 1_000, 7);
+    const substates = [
+      readPending(),
+      readPending({ sent: { id: second, logIndex: 2 } }),
+      readPending({ sent: { id: third, transactionHash: other, logIndex: 5 } }),
+      readPending({ sent: { id: fourth, transactionHash: other, logIndex: 7 } }),
+    ].map(async (details) => (await details).substate);
+    expect(await Promise.all(substates)).toEqual([...Array(3).fill("WAITING_FOR_SETTLEMENT"), "WAITING_FOR_BONDER"]);
+  });
+
+  test("searches for its own log and for commits to its destination, in one request", async () => {
+    const { readPending, optimism } = setup();
+    const getLogs = vi.spyOn(optimism.client, "getLogs");
+    optimism.head = 1_500;
+    await readPending();
+    expect(getLogs).toHaveBeenCalledTimes(1);
+    const [filter, range] = getLogs.mock.calls[0] ?? [];
+    expect(filter).toEqual({
+      address: source.bridge,
+      topics: [
+        [EVENT_TOPICS.transferSent, bridgeAbi.getEventTopic("TransfersCommitted")],
+        [repeatedByteHash("1a"), encodeTopic(42161n)],
+      ],
+    });
+    expect(range).toEqual({ from: 1_000, to: 1_500 });
+  });
+
+  test("believes a caller's own endpoint for that caller only", async () => {
+    const { readPending, commit, optimism, arbitrum } = setup();
+    const own = { chains: createChainAccess([optimism, arbitrum], ["optimism"]) };
+    commit(1_001, 0);
+    expect((await readPending({}, own)).substate).toBe("WAITING_FOR_SETTLEMENT");
+    optimism.events.pop();
+    expect((await readPending()).substate).toBe("WAITING_FOR_BONDER");
+  });
+
+  test.each<[string, Partial<SentTransfer>]>([
+    ["without the token", { token: "none" }],
+    ["without the token at its source", { token: "USDT", source: getChain("polygonzk") }],
+    ["without the token at its destination", { token: "USDT", destination: getChain("polygonzk") }],
+  ])("has no details on a route %s", async (_, sent) => {
+    await expect(setup().readPending({ sent })).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: `${sent.source?.slug ?? "optimism"} returned a transfer of ${sent.token} on a route that does not exist`,
+    });
+  });
+
+  test("is found among the other logs of its sending transaction, which is read once", async () => {
+    const { readPending, send, optimism } = setup();
+    const paid = erc20.encodeEventLog(erc20.getEvent("Transfer"), [source.pool, source.ammWrapper, 7n]);
+    const event = { address: source.token ?? "", ...paid, transactionHash: repeatedByteHash("2b") };
+    optimism.events.unshift({ event, block: 1_000, index: 1 });
+    send(repeatedByteHash("1b"), repeatedByteHash("2b"), 1_000, 4);
+    optimism.events.push(...optimism.events.splice(1, 1));
+    const pending = readPending({ source: "explorer", sent: { blockNumber: 0, logIndex: 0 } });
+    expect(await pending).toMatchObject({ substate: "WAITING_FOR_BONDER", source: { blockNumber: 1_000 } });
+    expect(optimism.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
+  });
+
+  test("has no details while its sending transaction is missing", async () => {
+    const { readPending, optimism } = setup();
+    optimism.events = [];
+    const pending = readPending({ source: "explorer", sent: { blockNumber: 0, logIndex: 0 } });
+    await expect(pending).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+  });
+
+  test("has no details while its sending transaction does not have its log", async () => {
+    const { readPending, send, optimism } = setup();
+    optimism.events = [];
+    send(repeatedByteHash("1b"), repeatedByteHash("2b"), 1_000, 3);
+    const pending = readPending({ source: "explorer", sent: { blockNumber: 0, logIndex: 0 } });
+    await expect(pending).rejects.toThrow("optimism has replaced the block");
   });
 
   test("is looked for in its sending transaction when it comes from the explorer, which names no block", async () => {
@@ -225,6 +324,31 @@ describe("a received transfer", () => {
     },
   );
 
+  test("is not waited for longer than half of what remains, where only its finality is missing", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { read, deliver, optimism } = setup();
+    deliver();
+    optimism.beforeResponse = () => new Promise(() => {});
+    let isSettled = false;
+    const details = read({ isFinal: false }, { remainingMs: () => 400 }).finally(() => {
+      isSettled = true;
+    });
+    await vi.advanceTimersByTimeAsync(199);
+    expect(isSettled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await details).toMatchObject({ substate: "RECEIVED", source: { isFinal: false } });
+  });
+
+  test("has the block of the receipt where no other is known", async () => {
+    const { read, deliver, arbitrum } = setup();
+    deliver();
+    const delivery = { transactionHash: repeatedByteHash("3c"), blockNumber: undefined, bonder: undefined };
+    expect(await read({ delivery })).toMatchObject({
+      destination: { blockNumber: 2_000, timestamp: arbitrum.timestampOf(2_000) },
+    });
+    expect(arbitrum.methods).toEqual(["eth_getTransactionReceipt", "eth_getBlockByHash"]);
+  });
+
   test("has no details while the delivering transaction is missing or does not deliver it", async () => {
     const { read, arbitrum } = setup();
     await expect(read()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
@@ -247,10 +371,15 @@ describe("a received transfer", () => {
     expect(arbitrum.methods).toEqual([]);
   });
 
-  test("from the explorer has no block of the source while that does not answer", async () => {
+  test.each([
+    ["that does not answer", "eth_"],
+    ["only its receipt is missing", "eth_getTransactionReceipt"],
+  ])("from the explorer has no block of the source while %s", async (_, failing) => {
     const { read, deliver, optimism } = setup();
     deliver();
-    optimism.beforeResponse = () => Promise.reject(unavailableError("optimism"));
+    optimism.finalized = optimism.head;
+    optimism.beforeResponse = (method) =>
+      method.startsWith(failing) ? Promise.reject(unavailableError("optimism")) : undefined;
     expect(await read({ source: "explorer", isFinal: false, sent: { blockNumber: 0 } })).toMatchObject({
       substate: "RECEIVED",
       payout: { amount: 7n },
