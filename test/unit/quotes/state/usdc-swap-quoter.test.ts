@@ -119,6 +119,16 @@ describe("createUsdcSwapQuoter", () => {
     expect(requests).toHaveLength(0);
   });
 
+  test("calls the Quoter contract if the chain state is without the pool's ticks", async () => {
+    const { requests, quoter } = setup();
+    const result = quoter.quoteAmountOut(10n, requester, {
+      ...createState(() => 9n),
+      findUniswapSwap: () => undefined,
+    });
+    requests[0]?.respond();
+    expect(await result).toMatchObject({ amountOut: 5n });
+  });
+
   test("calls the Quoter contract once per amount otherwise, and caches the result until it is too old", async () => {
     const { requests, clock, quoter } = setup();
     const unknown = createState(() => undefined);
@@ -173,7 +183,8 @@ describe("createUsdcSwapQuoter", () => {
     const { requests, quoter } = setup(() => ({ result }));
     const results = quoter.quoteAmountOut(2n, requester);
     requests[0]?.respond();
-    await expect(results).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    const message = "polygon returned an invalid response for a Uniswap contract";
+    await expect(results).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message });
   });
 
   test("rejects the amounts of a failed request only", async () => {
@@ -188,7 +199,10 @@ describe("createUsdcSwapQuoter", () => {
   test("rejects new amounts of a caller with a thousand pending ones, but not pending amounts or other callers", async () => {
     const { requests, quoter } = setup();
     const pending = Array.from({ length: 1_000 }, (_, amount) => quoter.quoteAmountOut(BigInt(amount), requester));
-    expect(() => quoter.quoteAmountOut(5_000n, requester)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
+    const message = "too many pending Uniswap quotes on polygon";
+    expect(() => quoter.quoteAmountOut(5_000n, requester)).toThrow(
+      expect.objectContaining({ reason: "OVERLOADED", message, retryAfterSeconds: 1 }),
+    );
     expect(quoter.quoteAmountOut(999n, requester)).toBe(pending.at(-1));
     expect(quoter.quoteAmountOut(6_000n, { caller: "b" })).toBeInstanceOf(Promise);
     requests[0]?.respond();
