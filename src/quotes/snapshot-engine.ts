@@ -74,10 +74,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   ): MaybePromise<TimestampedQuote> {
     const { sourceSubscription, destinationSubscription, getQuoter } = request.isFull ? route.getFullInputs() : route;
     // Starts all reads before it waits for the first.
-    const sourceState =
-      request.receiveAmount === undefined
-        ? sourceSubscription?.get()
-        : getStateWithTicks(sourceSubscription, route.plan.usdcSwapPool);
+    const sourceState = getSourceState(sourceSubscription, request, route.plan.usdcSwapPool);
     const destinationState = destinationSubscription?.get();
     const priceTable = prices.peekTable(route.plan.pricedTokens);
     if (isPromise(sourceState) || isPromise(destinationState) || priceTable === undefined) {
@@ -157,11 +154,11 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
       const plan = route?.plan ?? (await routes.createPlan(request));
       const { sourceReadSet, destinationReadSet } = isFull ? plan.full : plan;
       const subscriptions = isFull ? route?.getFullInputs() : route;
-      const readState = (chain: Chain, readSet: ReadSet | undefined, shared: ChainStateSubscription | undefined) =>
+      const readState = (chain: Chain, readSet: ReadSet | undefined, getShared: () => SubscribedState) =>
         isCustom(chain)
           ? readSet &&
             readChainState(access.getClient(chain.slug), chain, [readSet], captureReadTimestamps(clocks), signal)
-          : shared?.get();
+          : getShared();
       const { usdcSwapPool } = plan;
       const client = access.getClient(source.slug);
       const customSwapQuoter =
@@ -172,11 +169,13 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
       const window = isCustom(source) && (isFull || receiveAmount !== undefined) && usdcSwapPool;
       const swapReadSet = window ? addTickWindow(sourceReadSet, createUniswapTickWindow(window)) : sourceReadSet;
       try {
-        if (window && receiveAmount !== undefined) await readState(source, swapReadSet, undefined);
+        if (window && receiveAmount !== undefined) await readState(source, swapReadSet, () => undefined);
         const startedAt = monotonicNow();
         const [sourceState, destinationState, priceTable, customSwap] = await Promise.all([
-          readState(source, swapReadSet, subscriptions?.sourceSubscription),
-          readState(destination, destinationReadSet, subscriptions?.destinationSubscription),
+          readState(source, swapReadSet, () =>
+            getSourceState(subscriptions?.sourceSubscription, request, usdcSwapPool),
+          ),
+          readState(destination, destinationReadSet, () => subscriptions?.destinationSubscription?.get()),
           prices.getTable(plan.pricedTokens),
           customSwapQuoter && receiveAmount === undefined
             ? customSwapQuoter.quoteAmountOut(request.amountIn, requester)
@@ -210,15 +209,16 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   };
 }
 
-/**
- * Returns a state from which swaps of USDC.e can be inverted: right after the start, of the second read. Other routes have
- * no pool.
- */
-function getStateWithTicks(
+/** undefined: nothing is read on the chain. */
+type SubscribedState = MaybePromise<ChainState> | undefined;
+
+/** Returns a state from which the swap can be inverted where the request needs that: right after the start, of the second read. */
+function getSourceState(
   subscription: ChainStateSubscription | undefined,
+  { receiveAmount }: QuoteRequest,
   pool: UsdcSwapPool | undefined,
-): MaybePromise<ChainState> | undefined {
-  if (subscription === undefined || pool === undefined) return subscription?.get();
+): SubscribedState {
+  if (subscription === undefined || receiveAmount === undefined || pool === undefined) return subscription?.get();
   const reloadWithoutTicks = (state: ChainState): MaybePromise<ChainState> =>
     state.hasTicks(pool.address) ? state : subscription.reload();
   const state = subscription.get();
