@@ -212,6 +212,26 @@ describe("reads", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("that take too long end with their own time, and name the chains", async () => {
+    vi.useFakeTimers();
+    const { finder } = setup(
+      (_, { signal }) =>
+        new Promise((__, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    );
+    const outcomes = finder.find([createStatus()], createLookupContext({ remainingMs: () => 60_000 }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await outcomes).toMatchObject([
+      {
+        error: {
+          reason: "UPSTREAM_UNAVAILABLE",
+          message: "the details of the transfer could not be read from optimism and arbitrum in time",
+        },
+      },
+    ]);
+  });
+
   test("know how much time is left of their own", async () => {
     const left: number[] = [];
     const { finder, state } = setup(async (_, { remainingMs }) => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ListPosition } from "../../../../src/transfers/index/store/pages/transfer-page.js";
@@ -45,4 +46,23 @@ test("no other text is a token", () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+// Replicas of two versions serve the pages of one list during an update.
+test("the format of a token is pinned, and the token of another version is none", () => {
+  const create = (version: number): string => {
+    const head = Buffer.from([version, ...[0, 0, 0x65, 0x53, 0xf1, 0x00], ...[0, 0, 0, 7]]);
+    const content = Buffer.concat([head, Buffer.alloc(32, 0x2b), Buffer.alloc(12, 0x1a)]);
+    const digest = createHash("sha256").update("query\0").update(content).digest().subarray(0, 8);
+    return Buffer.concat([content, digest]).toString("base64url");
+  };
+  const position: ListPosition = {
+    timestamp: 1_700_000_000,
+    logIndex: 7,
+    transactionHash: `0x${"2b".repeat(32)}`,
+    correlationKey: `0x${"1a".repeat(12)}`,
+  };
+  expect(encodePageToken("query", position)).toBe(create(1));
+  expect(decodePageToken("query", create(1))).toEqual(position);
+  expect(decodePageToken("query", create(2))).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { getNetwork } from "../../../../src/hop/networks.js";
 import { hexToBytes } from "../../../../src/transfers/index/store/hex.js";
 import { type IndexHandle, openIndex } from "../../../../src/transfers/index/store/open-index.js";
 import { LIST_START } from "../../../../src/transfers/index/store/pages/transfer-page.js";
@@ -180,23 +181,63 @@ test("reads nothing for large pages that wait, and lets callers take turns", asy
   expect(order.indexOf("modest")).toBeLessThan(20);
 });
 
-test("an index that cannot be read is no empty list", () => {
+test("finds the transfers of a transaction that have an ID", async () => {
+  const { lister, readPage } = createListHarness(index);
+  const context = { caller: "caller", signal: new AbortController().signal };
+  const [transfer] = (await readPage({}, undefined, 1)).transfers;
+  if (transfer === undefined) throw new Error("no transfer");
+  const { id, transactionHash } = transfer.sent;
+  expect(await lister.find(id, transactionHash, context)).toEqual([transfer]);
+  expect(await lister.find(id, hashFromName("another"), context)).toEqual([]);
+  expect(await lister.find(hashFromName("another"), transactionHash, context)).toEqual([]);
+});
+
+test("has the time of the newest block of the destination, or none", async () => {
+  const { readPage } = createListHarness(index);
+  const [transfer] = (await readPage({}, undefined, 1)).transfers;
+  expect(transfer).toMatchObject({ state: "PENDING", observedAtMs: NOW_MS });
+  const sourceAlone = await openIndex(`${folder()}/source`, mainnetNetwork);
+  close.push(sourceAlone.close);
+  const writer = createIndexWriter(sourceAlone);
+  await writer.initialize([OPTIMISM_CHAIN_ID]);
+  await writer.advance(OPTIMISM_CHAIN_ID, 2, {
+    sends: [createSendRow(bytesFromName("a"), "sends a", { account: hexToBytes(ACCOUNT) })],
+  });
+  const [alone] = (await createListHarness(sourceAlone).readPage({}, undefined, 1)).transfers;
+  expect(alone).toMatchObject({ state: "PENDING", observedAtMs: 0 });
+});
+
+test("tells which network is indexed", () => {
+  const { lister } = createListHarness(index);
+  expect([lister.isIndexed(mainnetNetwork), lister.isIndexed(getNetwork("goerli"))]).toEqual([true, false]);
+});
+
+const diskError = new Error("disk I/O error");
+test.each<[string, () => never | Promise<never>]>([
+  [
+    "at once",
+    () => {
+      throw diskError;
+    },
+  ],
+  ["later", () => Promise.reject(diskError)],
+])("an index that fails %s is no empty list", async (_, readIndex) => {
   const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
   const context = { caller: "caller", signal: new AbortController().signal };
-  const reader = {
-    ...index.reader,
-    readPage: () => {
-      throw new Error("disk I/O error");
-    },
-  };
   const broken = createTransferLister({
-    readIndex: (query) => query(reader),
+    readIndex,
     network: mainnetNetwork,
     now: () => NOW_MS,
   });
-  expect(() => broken.list(filter, undefined, 10, context)).toThrow(
-    expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }),
-  );
+  const unreadable = expect.objectContaining({
+    reason: "UPSTREAM_UNAVAILABLE",
+    message: "the index cannot be read",
+    cause: diskError,
+  });
+  const list = async (pageSize: number) => broken.list(filter, undefined, pageSize, context);
+  await expect(list(10)).rejects.toEqual(unreadable);
+  await expect(list(200)).rejects.toEqual(unreadable);
+  await expect((async () => broken.find("", "", context))()).rejects.toEqual(unreadable);
 });
 
 test("the statement of a page walks the indexes of senders and recipients, and reads the rows of the page", async () => {

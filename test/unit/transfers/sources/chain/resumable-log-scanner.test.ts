@@ -297,7 +297,11 @@ describe("a log scan that has spent the budget of its lookup", () => {
     meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a", true).spend).getClient(
       "arbitrum",
     );
-  const tooLong = { ...unavailable, budget: "lookup" };
+  const tooLong = {
+    ...unavailable,
+    budget: "lookup",
+    message: expect.stringContaining("a lookup after 30 s goes on with it"),
+  };
 
   test("pauses for 30 s and then goes on where it stopped, in the middle of a step", async () => {
     const { chain, resume, clock } = setup({ head: 1_000_000, maxLogBlocks: 10_000 });
