@@ -23,28 +23,39 @@ function createChange(number: number): ChangedTransfer {
 }
 
 /** A feed with changes 1 to `newest`, of which those up to `lost` are not kept any more. */
-function setup(newest: number) {
-  const state = { newest, lost: 0, isDown: false, onWrite: (): void => {} };
+function setup(newest: number, lookBack?: number) {
+  const state = { newest, lost: 0, isDown: false, isOpen: true, reads: 0, onWrite: (): void => {} };
+  const subscribers = new Set<() => void>();
   const feed: IndexChangeFeed = {
     readSequence() {
       if (state.isDown) throw new Error("down");
       return state.newest;
     },
     async readChanges(after, limit) {
+      state.reads += 1;
       const sequence = Math.min(after + limit, state.newest);
       const changed = Array.from({ length: sequence - after }, (_, index) => createChange(after + index + 1));
       return { sequence, changed, hasMore: sequence < state.newest, isComplete: after >= state.lost };
     },
     subscribe(onWrite) {
       state.onWrite = onWrite;
-      return () => {};
+      subscribers.add(onWrite);
+      return () => subscribers.delete(onWrite);
     },
   };
   const seen: number[] = [];
   const onGap = vi.fn();
   const onChanges = (changed: readonly ChangedTransfer[]) => seen.push(...changed.map(({ transferId }) => +transferId));
-  const reader = createIndexChangeReader({ getFeed: () => feed, onChanges, onGap });
-  return { state, seen, onGap, reader };
+  const onCaughtUp = vi.fn();
+  const feeds = { current: feed };
+  const reader = createIndexChangeReader({
+    getFeed: () => (state.isOpen ? feeds.current : undefined),
+    onChanges,
+    onGap,
+    onCaughtUp,
+    ...(lookBack === undefined ? {} : { lookBack }),
+  });
+  return { state, seen, onGap, onCaughtUp, feed, feeds, subscribers, reader };
 }
 
 test("tells every change since it began, once, and at once when this process wrote them", async () => {
@@ -88,5 +99,68 @@ test("goes on where it stopped after a time without the index", async () => {
   state.isDown = false;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(seen).toEqual([11]);
+  reader.close();
+});
+
+test("waits for the index to be open, and leaves one that is replaced", async () => {
+  const { state, seen, onGap, feed, feeds, subscribers, reader } = setup(10);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(subscribers.size).toBe(1);
+  state.isOpen = false;
+  state.newest = 12;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(seen).toEqual([]);
+  state.isOpen = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(seen).toEqual([11, 12]);
+  const [before] = subscribers;
+  feeds.current = { ...feed };
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(subscribers.size).toBe(1);
+  expect(subscribers.has(before ?? (() => {}))).toBe(false);
+  expect([seen, onGap.mock.calls]).toEqual([[11, 12], []]);
+  reader.close();
+  expect(subscribers.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("reads no changes while there are none, and tells each time how far it has come", async () => {
+  const { state, onCaughtUp, onGap, reader } = setup(10);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(onCaughtUp.mock.calls).toEqual([[10], [10], [10]]);
+  expect(state.reads).toBe(0);
+  state.newest = 510;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(state.reads).toBe(1);
+  state.newest = 1_011;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(state.reads).toBe(3);
+  expect(onCaughtUp.mock.calls.slice(3)).toEqual([[510], [1_011]]);
+  expect(onGap).not.toHaveBeenCalled();
+  reader.close();
+});
+
+test.each([
+  [4, [7, 8, 9, 10]],
+  [100, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
+])("begins %i changes before the newest", async (lookBack, numbers) => {
+  const { seen, reader } = setup(10, lookBack);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual(numbers);
+  reader.close();
+});
+
+test("reads again what was written while it read", async () => {
+  const { state, seen, onCaughtUp, reader } = setup(10);
+  await vi.advanceTimersByTimeAsync(0);
+  onCaughtUp.mockImplementationOnce(() => {
+    state.newest = 12;
+    state.onWrite();
+  });
+  state.newest = 11;
+  state.onWrite();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual([11, 12]);
+  expect(onCaughtUp.mock.calls).toEqual([[10], [11], [12]]);
   reader.close();
 });
