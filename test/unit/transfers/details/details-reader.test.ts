@@ -240,7 +240,10 @@ describe("a pending transfer from an L2", () => {
     optimism.events = [];
     send(repeatedByteHash("1b"), repeatedByteHash("2b"), 1_000, 3);
     const pending = readPending({ source: "explorer", sent: { blockNumber: 0, logIndex: 0 } });
-    await expect(pending).rejects.toThrow("optimism has replaced the block");
+    await expect(pending).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "optimism has replaced the block of this transfer",
+    });
   });
 
   test("is looked for in its sending transaction when it comes from the explorer, which names no block", async () => {
@@ -354,7 +357,10 @@ describe("a received transfer", () => {
     await expect(read()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     const event = { address: destination.bridge ?? "", topics: [EVENT_TOPICS.withdrawalBonded], data: "0x" };
     arbitrum.events.push({ event: { ...event, transactionHash: repeatedByteHash("3c") }, block: 2_000 });
-    await expect(read()).rejects.toThrow("arbitrum has replaced the block");
+    await expect(read()).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "arbitrum has replaced the block of this transfer",
+    });
   });
 
   test("by a transaction that the explorer names wrongly was received, in what token is not known", async () => {

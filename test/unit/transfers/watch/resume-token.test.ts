@@ -1,10 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  compactFingerprints,
+  computeChecksum,
   computeFingerprint,
   computeQueryDigest,
   decodeResumeToken,
   encodeResumeToken,
+  getStage,
   type TargetProgress,
   type WatchProgress,
 } from "../../../../src/transfers/watch/resume-token.js";
@@ -84,4 +87,60 @@ test("a token of 100 transfers fits into a header and a query, also if each is a
   expect(encode(100)).toBe(683);
   // Over GET: 50 hashes of 66 characters with their names, and the token, within a URL of 8 KiB.
   expect(50 * "transferHash=&".length + 50 * 66 + "&resumeToken=".length + encode(8, 50)).toBeLessThan(8_192);
+});
+
+// Replicas of two versions serve one watch during an update.
+test("the format of a token is pinned", () => {
+  const value: WatchProgress = {
+    isComplete: true,
+    targets: [
+      { sent: [0x01020304, 0xfffefdfc], unknownSince: NOW - 0x0102, isGivenUp: false },
+      { sent: [], unknownSince: 0, isGivenUp: true },
+    ],
+  };
+  const body = ["0101", "6b49d200", "12", "0102", "01020304", "fffefdfc", "20"].join("");
+  const token = Buffer.from(encodeResumeToken(digest, value, NOW), "base64url").toString("hex");
+  expect(token).toBe(`${body}eaad3c44edfe`);
+});
+
+test("the token of another version is refused", () => {
+  const create = (version: number) => {
+    const body = Buffer.from([version, 0, ...[0x6b, 0x49, 0xd2, 0x00]]);
+    return Buffer.concat([body, computeChecksum(digest, body)]).toString("base64url");
+  };
+  expect(decodeResumeToken(create(1), digest, 0, NOW)).toEqual({ isComplete: false, targets: [] });
+  expect(() => decodeResumeToken(create(2), digest, 0, NOW)).toThrow(/resumeToken is not one of this service/);
+});
+
+test("a token keeps for how long a transfer is unknown within its two bytes", () => {
+  const decode = (unknownSince: number) => {
+    const value = { isComplete: false, targets: [{ sent: [], unknownSince, isGivenUp: false }] };
+    return decodeResumeToken(encodeResumeToken(digest, value, NOW), digest, 1, NOW)?.targets[0]?.unknownSince;
+  };
+  expect([NOW + 60, NOW, NOW - 1, NOW - 0xffff, NOW - 0x10000, 1].map(decode)).toEqual([
+    ...[NOW, NOW, NOW - 1],
+    ...[NOW - 0xffff, NOW - 0xffff, NOW - 0xffff],
+  ]);
+});
+
+test("more than eight fingerprints are one, whatever their order, with the lowest stage", () => {
+  const fingerprints = Array.from({ length: 9 }, (_, index) => computeFingerprint(String(index), 3));
+  expect(compactFingerprints(fingerprints.slice(1))).toEqual(fingerprints.slice(1));
+  const [compacted, ...others] = compactFingerprints(fingerprints);
+  expect(others).toEqual([]);
+  expect(getStage(compacted ?? 7)).toBe(0);
+  expect(compactFingerprints(fingerprints.toReversed())).toEqual([compacted]);
+  expect(compactFingerprints([...fingerprints.slice(1), 5])).not.toEqual([compacted]);
+});
+
+test("a fingerprint has the stage of its transfer, and differs from that of other texts", () => {
+  const all = ["a", "b"].flatMap((text) => [0, 5, 7].map((stage) => computeFingerprint(text, stage)));
+  expect(all.map(getStage)).toEqual([0, 5, 7, 0, 5, 7]);
+  expect(new Set(all).size).toBe(6);
+  expect(new Set(all.map((fingerprint) => fingerprint >>> 3)).size).toBe(2);
+  for (const fingerprint of all) expect(fingerprint).toBeGreaterThanOrEqual(0);
+});
+
+test("queries of different parts have different digests", () => {
+  expect(computeQueryDigest(["a", "b"])).not.toBe(computeQueryDigest(["ab"]));
 });
