@@ -12,7 +12,7 @@ import type { CachedRoute } from "../../../src/quotes/state/route-cache.js";
 const requester = { caller: "a", signal: new AbortController().signal };
 const network = getNetwork("mainnet");
 const POOL = "0xpool";
-const TABLE = { getUsd: () => 1 } as unknown as PriceTable;
+const TABLE = { getUsdPrice: () => 1 } as unknown as PriceTable;
 
 function createRequest(from: string, to: string, more: Partial<QuoteRequest> = {}): QuoteRequest {
   const token = findToken(network, "USDC.e");

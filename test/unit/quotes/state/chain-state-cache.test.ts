@@ -319,6 +319,58 @@ test("a subscription with a short interval is refreshed next to a slow one", asy
   cache.close();
 });
 
+test("a subscription is kept until its state cannot be served any more, and is active for 15 s", async () => {
+  const { cache } = setup();
+  const [idle, used] = [cache.subscribe("idle", READ_SET, POLICY), cache.subscribe("used", READ_SET, POLICY)];
+  await resolveGasPrice(idle.get());
+  expect([idle.isActive(), used.isActive()]).toEqual([true, false]);
+  const useFor = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second++) {
+      used.get();
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+  };
+  await useFor(16);
+  expect([idle.isActive(), used.isActive()]).toEqual([false, true]);
+  await useFor(27);
+  expect(cache.subscribe("idle", READ_SET, POLICY)).toBe(idle);
+  await useFor(5);
+  expect(cache.subscribe("idle", READ_SET, POLICY)).not.toBe(idle);
+  expect(cache.subscribe("used", READ_SET, POLICY)).toBe(used);
+  cache.close();
+});
+
+test("a reload reads fresh state again, and joins the read in progress", async () => {
+  const { state, cache } = setup();
+  const [first, second] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
+  expect(await resolveGasPrice(first.get())).toBe(1n);
+  const [reloaded, joined] = [first.reload(), first.reload()];
+  expect(await resolveGasPrice(reloaded)).toBe(2n);
+  expect(await resolveGasPrice(joined)).toBe(2n);
+  expect(first.get()).toMatchObject({ gasPrice: 2n });
+  const both = [first, second];
+  expect(await resolveGasPrice(cache.getTogether(both))).toBe(3n);
+  expect(await resolveGasPrice(cache.reloadTogether(both))).toBe(4n);
+  expect(state.reads).toBe(4);
+  // One alone is the same as by itself.
+  expect(cache.getTogether([first])).toBe(first.get());
+  cache.close();
+});
+
+test("a request while no refresh is planned plans one", async () => {
+  const { state, cache } = setup();
+  const subscription = cache.subscribe("a", READ_SET, { ...POLICY, maxAgeMs: 25_000 });
+  await resolveGasPrice(subscription.get());
+  // The last refresh of an idle subscription; then nothing is planned.
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(vi.getTimerCount()).toBe(0);
+  const { reads } = state;
+  expect(subscription.get()).not.toBeInstanceOf(Promise);
+  await vi.advanceTimersByTimeAsync(2_100);
+  expect(state.reads).toBe(reads + 1);
+  cache.close();
+});
+
 test("a wall clock that is set back has no effect", async () => {
   const { state, cache } = setup();
   const subscription = cache.subscribe("a", READ_SET, POLICY);
