@@ -115,21 +115,29 @@ test("a page that a filter leaves nearly empty ends after a thousand rows", asyn
   expect(idsOf(pages)).toEqual([hashFromName("0")]);
 });
 
-test("a page ends after 10,000 IDs of other transfers, and the next one goes on there", async () => {
-  const batches = await openIndex(`${folder()}/batches`, mainnetNetwork);
-  close.push(batches.close);
-  const writer = createIndexWriter(batches);
-  await writer.initialize([OPTIMISM_CHAIN_ID]);
-  const own = hexToBytes(ACCOUNT);
-  const sends = Array.from({ length: 300 }, (_, number) =>
-    createSendRow(bytesFromName(`${number}`), "sends all", { account: own, log_index: number }),
-  );
-  await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends });
-  const pages = await createListHarness(batches).readAll({}, 50);
-  expect(pages[0]).toHaveLength(Math.ceil(10_000 / 299));
-  expect(new Set(idsOf(pages)).size).toBe(300);
-  expect(idsOf(pages)).toHaveLength(300);
-});
+test.each([
+  [300, 50, Math.ceil(10_000 / 299)],
+  [300, 250, Math.ceil(10_000 / 299)],
+  [101, 250, 100],
+])(
+  "of %i transfers of a transaction, a page of %i ends after 10,000 IDs of others",
+  async (count, pageSize, length) => {
+    const batches = await openIndex(`${folder()}/batches-${count}-${pageSize}`, mainnetNetwork);
+    close.push(batches.close);
+    const writer = createIndexWriter(batches);
+    await writer.initialize([OPTIMISM_CHAIN_ID]);
+    const own = hexToBytes(ACCOUNT);
+    const sends = Array.from({ length: count }, (_, number) =>
+      createSendRow(bytesFromName(`${number}`), "sends all", { account: own, log_index: number }),
+    );
+    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends });
+    const pages = await createListHarness(batches).readAll({}, pageSize);
+    expect(pages[0]).toHaveLength(length);
+    // The next page goes on there.
+    expect(new Set(idsOf(pages)).size).toBe(count);
+    expect(idsOf(pages)).toHaveLength(count);
+  },
+);
 
 test("a large page ends when its caller leaves", async () => {
   let reads = 0;

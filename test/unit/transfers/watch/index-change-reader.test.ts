@@ -114,10 +114,12 @@ test("waits for the index to be open, and leaves one that is replaced", async ()
   await vi.advanceTimersByTimeAsync(5_000);
   expect(seen).toEqual([11, 12]);
   const [before] = subscribers;
+  const subscribe = vi.spyOn(feed, "subscribe");
   feeds.current = { ...feed };
   await vi.advanceTimersByTimeAsync(5_000);
   expect(subscribers.size).toBe(1);
   expect(subscribers.has(before ?? (() => {}))).toBe(false);
+  expect(subscribe).toHaveBeenCalledTimes(1);
   expect([seen, onGap.mock.calls]).toEqual([[11, 12], []]);
   reader.close();
   expect(subscribers.size).toBe(0);
@@ -147,6 +149,22 @@ test.each([
   const { seen, reader } = setup(10, lookBack);
   await vi.advanceTimersByTimeAsync(0);
   expect(seen).toEqual(numbers);
+  reader.close();
+});
+
+test("can be closed before the index was ever open", () => {
+  createIndexChangeReader({ getFeed: () => undefined, onChanges: () => {}, onGap: () => {} }).close();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("tells changes once that are announced twice", async () => {
+  const { state, seen, reader } = setup(10);
+  await vi.advanceTimersByTimeAsync(0);
+  state.newest = 11;
+  state.onWrite();
+  state.onWrite();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual([11]);
   reader.close();
 });
 

@@ -109,8 +109,19 @@ test("the token of another version is refused", () => {
     return Buffer.concat([body, computeChecksum(digest, body)]).toString("base64url");
   };
   expect(decodeResumeToken(create(1), digest, 0, NOW)).toEqual({ isComplete: false, targets: [] });
-  expect(() => decodeResumeToken(create(2), digest, 0, NOW)).toThrow(/resumeToken is not one of this service/);
+  expect(() => decodeResumeToken(create(2), digest, 0, NOW)).toThrow(
+    expect.objectContaining({ reason: "INVALID_PARAMETER", field: "resumeToken" }),
+  );
 });
+
+test.each([0, 1, 2, 5])(
+  "a token that ends after %i bytes of its header is refused, also if its checksum is right",
+  (length) => {
+    const body = Buffer.from([1, 0, 0, 0, 0]).subarray(0, length);
+    const token = Buffer.concat([body, computeChecksum(digest, body)]).toString("base64url");
+    expect(() => decodeResumeToken(token, digest, 0, NOW)).toThrow(expect.objectContaining({ field: "resumeToken" }));
+  },
+);
 
 test("a token keeps for how long a transfer is unknown within its two bytes", () => {
   const decode = (unknownSince: number) => {
@@ -131,6 +142,9 @@ test("more than eight fingerprints are one, whatever their order, with the lowes
   expect(getStage(compacted ?? 7)).toBe(0);
   expect(compactFingerprints(fingerprints.toReversed())).toEqual([compacted]);
   expect(compactFingerprints([...fingerprints.slice(1), 5])).not.toEqual([compacted]);
+  expect(compactFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 910])).not.toEqual(
+    compactFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+  );
 });
 
 test("a fingerprint has the stage of its transfer, and differs from that of other texts", () => {
