@@ -30,10 +30,18 @@ test.each([1_000, 14_500, 60_000, 3_600_000])("an alarm goes off once, within a 
   let dueAt = now() + delayMs;
   const { alarm, times } = createAlarm();
   // Beyond a turn of the wheel it is visited before, and put off.
-  const visited: Alarm = { onAlarm: (time) => (time < dueAt ? dueAt : alarm.onAlarm(time)) };
+  let visits = 0;
+  const visited: Alarm = {
+    onAlarm(time) {
+      visits += 1;
+      return time < dueAt ? dueAt : alarm.onAlarm(time);
+    },
+  };
   clock.add(visited, dueAt);
   await vi.advanceTimersByTimeAsync(delayMs + 60_000);
   expect(times).toEqual(WITHIN_A_TICK(delayMs));
+  // At most once in a turn of 32 seconds, and when it is due.
+  expect(visits).toBeLessThanOrEqual(2 + delayMs / 31_000);
   dueAt = 0;
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -70,11 +78,41 @@ test("an alarm that is removed by another in the same tick does not go off, nor 
     },
   };
   const onAlarm = vi.spyOn(first, "onAlarm");
+  const later = createAlarm();
+  clock.add(later.alarm, now() + 5_000);
   clock.add(first, now() + 1_000);
   clock.add(second.alarm, now() + 1_000);
   await vi.advanceTimersByTimeAsync(10_000);
-  expect([onAlarm.mock.calls.length, second.times.length]).toEqual([1, 0]);
+  expect([onAlarm.mock.calls.length, second.times.length, later.times.length]).toEqual([1, 0, 1]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("an alarm that is overdue goes off at the next tick", async () => {
+  const clock = createWatchClock(now);
+  const { alarm, times } = createAlarm();
+  clock.add(alarm, now() - 10_000);
+  await vi.advanceTimersByTimeAsync(TICK_MS);
+  expect(times).toEqual([TICK_MS]);
+});
+
+test("an alarm that is added again goes off at the last time only", async () => {
+  const clock = createWatchClock(now);
+  const { alarm, times } = createAlarm();
+  clock.add(alarm, now() + 1_000);
+  clock.add(alarm, now() + 5_000);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(times).toEqual(WITHIN_A_TICK(5_000));
+});
+
+test("a clock that is closed wakes nobody, and an alarm that is not there can be removed", async () => {
+  const clock = createWatchClock(now);
+  const { alarm, times } = createAlarm();
+  clock.remove(alarm);
+  clock.add(alarm, now() + 1_000);
+  clock.close();
+  expect(vi.getTimerCount()).toBe(0);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(times).toEqual([]);
 });
 
 test("after a pause of the process each alarm goes off once", async () => {
