@@ -87,12 +87,20 @@ export function joinLogFilters(questions: readonly (Question & { readonly kind: 
   const events = new Set(questions.map(({ topics: [event] }) => event));
   return [...events].map((event) => {
     const group = questions.filter(({ topics }) => topics[0] === event);
-    const topicCount = group[0]?.topics.length ?? 0;
-    const topics = Array.from({ length: topicCount }, (_, index) => unique(group.map(({ topics }) => topics[index])));
+    const topicCount = Math.min(...group.map(({ topics }) => topics.length));
+    const topics = Array.from({ length: topicCount }, (_, index) =>
+      joinTopics(group.map(({ topics }) => topics[index])),
+    );
     return { address: unique(group.flatMap(({ address }) => address)), topics };
   });
 }
 
-function unique(values: readonly (string | null | undefined)[]): string[] {
-  return [...new Set(values.filter((value) => typeof value === "string"))];
+/** Returns the topics of which a log has one; null: any. */
+function joinTopics(topics: readonly (string | null | undefined)[]): string[] | null {
+  const known = topics.filter((topic) => typeof topic === "string");
+  return known.length < topics.length ? null : unique(known);
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)];
 }
