@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ReadBlock } from "../../../src/chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { ServiceError } from "../../../src/errors.js";
@@ -220,14 +220,20 @@ describe("a shared quote", () => {
   });
 
   test("with details of a swap that was read earlier was observed then", async () => {
+    vi.useFakeTimers();
     const swap = createRequest("USDC.e", "polygon", "optimism", BRIDGED);
-    const { engine, clock } = start([]);
+    const { engine, clock, reads } = start([]);
     await engine.quote(swap, requester);
+    reads.clear();
     clock.time += 3_000;
+    await vi.advanceTimersByTimeAsync(3_000);
+    // The states were refreshed, the swap was not.
+    expect([...reads].sort()).toEqual(["optimism", "polygon"]);
     const { quote, freshness } = await engine.quote({ ...swap, isFull: true }, requester);
     expect(freshness.ageMs).toBe(3_000);
     expect(quote.details).toMatchObject({ observedAt: Math.floor(NOW / 1000) });
     engine.close();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test("expires a week after it was computed", async () => {

@@ -228,6 +228,7 @@ describe("a quote with details", () => {
     await expect(async () => engine.quote(impossible, requester)).rejects.toMatchObject({
       reason: "INVALID_PARAMETER",
       field: "receiveAmount",
+      message: "the pools of this route cannot deliver this amount",
     });
     engine.close();
   });
