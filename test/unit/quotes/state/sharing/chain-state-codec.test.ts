@@ -71,6 +71,13 @@ describe("chain state", () => {
   test.each([
     ["with everything", VALUES],
     ["without a gas price", { ...VALUES, gasPrice: undefined, pools: new Map() }],
+    [
+      "with a swap in the other direction",
+      {
+        ...VALUES,
+        swapPools: new Map([...VALUES.swapPools].map(([key, pool]) => [key, pool && { ...pool, zeroForOne: false }])),
+      },
+    ],
   ])("%s is the same in another process", (_, values) => {
     expect(parseChainState(JSON.parse(printChainState(values, clock)), clock)).toEqual(values);
   });
