@@ -118,7 +118,7 @@ test("a page that a filter leaves nearly empty ends after a thousand rows", asyn
 test.each([
   [300, 50, Math.ceil(10_000 / 299)],
   [300, 250, Math.ceil(10_000 / 299)],
-  [101, 250, 100],
+  [126, 90, 80],
 ])(
   "of %i transfers of a transaction, a page of %i ends after 10,000 IDs of others",
   async (count, pageSize, length) => {

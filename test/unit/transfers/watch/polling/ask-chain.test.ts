@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCall } from "../../../../../src/chain/chain-client.js";
 import { askChain } from "../../../../../src/transfers/watch/polling/ask-chain.js";
 import type { Question } from "../../../../../src/transfers/watch/polling/questions.js";
@@ -46,7 +46,7 @@ function createChain({
       { questions, getFirstLogBlock: (head) => head - 10 },
       new AbortController().signal,
     );
-  return { facts, batches, ask };
+  return { facts, batches, client, ask };
 }
 
 describe("one poll", () => {
@@ -88,6 +88,31 @@ describe("one poll", () => {
     expect(questions.map((each) => answers.getAnswer(each).isFound)).toEqual([true, false, true]);
     expect(answers.searchedTo).toBe(5_000);
   });
+});
+
+test("logs are searched from the first new block up to the newest, oldest first", async () => {
+  const { facts, ask, client } = createChain();
+  const getLogs = vi.spyOn(client, "getLogs");
+  facts.logs = [
+    { address: CONTRACT, topics: [TOPIC, hashOf(9)] },
+    { address: CONTRACT, topics: [TOPIC, hashOf(2)] },
+  ];
+  const answers = await ask([log(TOPIC, hashOf(2))]);
+  expect(answers.getAnswer(log(TOPIC, hashOf(2))).isFound).toBe(true);
+  expect(getLogs.mock.calls.map(([, range, newestFirst]) => [range, newestFirst])).toEqual([
+    [{ from: 4_990, to: 5_000 }, false],
+  ]);
+});
+
+test("flags are read at the newest block, and one that cannot be read is not set", async () => {
+  const block = { number: "0x1388", hash: hashOf(1), timestamp: "0x1" };
+  const { ask, batches } = createChain({ results: () => [block, "0x", "no hex"] });
+  const answers = await ask([flag("0x01"), flag("0x02")]);
+  expect(batches[0]?.slice(1).map(({ params }) => params)).toEqual([
+    [{ to: CONTRACT, data: "0x01" }, "latest"],
+    [{ to: CONTRACT, data: "0x02" }, "latest"],
+  ]);
+  expect([flag("0x01"), flag("0x02")].map((each) => answers.getAnswer(each).isFound)).toEqual([false, false]);
 });
 
 test("an endpoint may search fewer blocks at once, and the next poll goes on there", async () => {

@@ -121,6 +121,7 @@ test("equal questions have equal keys, and others do not", () => {
   const log = (address: string[], ...topics: (string | null)[]): Question => ({ kind: "log", address, topics });
   const questions: Question[] = [
     { kind: "receipt", hash: "0x01" },
+    { kind: "receipt", hash: "0x02" },
     { kind: "flag", call: { to: "0x01", data: "0x02" } },
     { kind: "flag", call: { to: "0x01", data: "0x03" } },
     ...[log(["a"], "b"), log(["a", "b"], "c"), log(["a"], "b", "c"), log(["a"], "b", null)],
@@ -141,5 +142,6 @@ test("a target is looked up by its kind, and equal targets are one, in an order 
   const targets = [target("id", "7"), target("hash", "0x01"), target("id", "7", true), target("id", "0x01")];
   const canonical = toCanonicalTargets([...targets, ...targets]);
   expect(canonical).toHaveLength(4);
+  expect(canonical).toEqual(expect.arrayContaining(targets));
   expect(toCanonicalTargets(targets.toReversed())).toEqual(canonical);
 });
