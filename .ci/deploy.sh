@@ -31,7 +31,7 @@ for chain in ETHEREUM ARBITRUM OPTIMISM GNOSIS POLYGON NOVA BASE LINEA POLYGONZK
   environment+=("RPC_URL_$chain=http://127.0.0.1:1")
 done
 unprivileged=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all)
-command=("${unprivileged[@]}" env -i "${environment[@]}" node dist/src/main.js)
+command=("${unprivileged[@]}" env -i "${environment[@]}" node --max-semi-space-size=16 dist/src/main.js)
 
 # Runs in a separate mount namespace, where everything except the data folder is read-only.
 # shellcheck disable=SC2016 # The inner shell reads its own arguments.

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { ValidationSeverity, validate } from "dockerfile-utils";
 import { describe, expect, test } from "vitest";
 import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
+import { NODE_OPTIONS } from "../../support/service/node-options.js";
 import { sendJson, startHttpStub } from "../../support/stubs/http-stub.js";
 import { readProjectFile, readYaml, toTableVariable } from "./deploy-files.js";
 
@@ -63,7 +64,15 @@ describe("the Containerfile", () => {
   });
 
   test("starts the package's command directly, so that signals reach it", () => {
-    expect(JSON.parse(argumentsOf("ENTRYPOINT")[0] ?? "")).toEqual(["node", manifest.bin["hop-gateway"]]);
+    expect(JSON.parse(argumentsOf("ENTRYPOINT")[0] ?? "")).toEqual([
+      "node",
+      ...NODE_OPTIONS,
+      manifest.bin["hop-gateway"],
+    ]);
+    // As a newcomer does.
+    expect(manifest.scripts.start).toMatch(
+      new RegExp(`exec node ${NODE_OPTIONS.join(" ")} ${manifest.bin["hop-gateway"]}$`),
+    );
     expect(argumentsOf("STOPSIGNAL")).toEqual(["SIGTERM"]);
     expect(argumentsOf("CMD")).toEqual([]);
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { findTool } from "../../support/find-tool.js";
+import { NODE_OPTIONS } from "../../support/service/node-options.js";
 import { readProjectFile, toProjectPath } from "./deploy-files.js";
 
 const analyze = findTool("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
@@ -17,7 +18,7 @@ const valuesOf = (name: string): readonly string[] =>
 describe("the systemd unit", () => {
   test("starts the output of deploy/build.sh with the environment file", () => {
     const bin = JSON.parse(readProjectFile("package.json")).bin["hop-gateway"];
-    expect(valuesOf("ExecStart")).toEqual([`/usr/bin/node /opt/hop-gateway/${bin}`]);
+    expect(valuesOf("ExecStart")).toEqual([`/usr/bin/node ${NODE_OPTIONS.join(" ")} /opt/hop-gateway/${bin}`]);
     expect(unit).toContain("deploy/build.sh /opt/hop-gateway\n");
     expect(valuesOf("EnvironmentFile")).toEqual(["-/etc/hop-gateway/hop-gateway.env"]);
     expect(unit).toContain("-m 0600 deploy/hop-gateway.env.example /etc/hop-gateway/hop-gateway.env");

@@ -4,6 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listChildProcesses } from "../service/child-processes.js";
+import { NODE_OPTIONS } from "../service/node-options.js";
 
 /** The service in a process of its own, with what it takes from the machine. */
 export interface AttackedService {
@@ -41,7 +42,7 @@ export async function startAttackedService(
   const folder = mkdtempSync(join(tmpdir(), "hop-gateway-attacked-"));
   const outputFile = join(folder, "output");
   const descriptor = openSync(outputFile, "a");
-  const child = spawn(process.execPath, [process.env.ATTACKED_MAIN || main], {
+  const child = spawn(process.execPath, [...NODE_OPTIONS, process.env.ATTACKED_MAIN || main], {
     env: { PATH: process.env.PATH, HOST: "127.0.0.1", PORT: "0", ...environment },
     stdio: ["ignore", descriptor, descriptor],
   });
