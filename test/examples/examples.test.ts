@@ -37,8 +37,7 @@ beforeAll(async () => {
   await Promise.all(["arbitrum", "optimism"].map((slug) => mineBlocks(chains, slug, 70)));
   const index = { INDEX: `sqlite:${join(indexFolder(), "index")}`, INDEX_FROM: "2020-01-01" };
   // A fee depends on the bytes of the deadline, and so on the second of the request. Prices name the second of their reading.
-  // (Fake timers would not do: vi.waitFor advances them.)
-  vi.spyOn(Date, "now").mockReturnValue(Date.now());
+  vi.useFakeTimers({ toFake: ["Date"] });
   gateway = await startGateway({ ...network.environment, ...index });
   const quotePath = "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&slippage=0.5&toChain=";
   const hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
@@ -74,7 +73,7 @@ beforeAll(async () => {
   ];
 });
 afterAll(async () => {
-  vi.restoreAllMocks();
+  vi.useRealTimers();
   await gateway.stop();
   await network.stop();
 });
