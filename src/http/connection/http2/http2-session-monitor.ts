@@ -110,21 +110,25 @@ export function createHttp2SessionMonitor({
 
   /**
    * Sends a PING, and ends a session that does not send it: for some errors, such as a frame that is too large, nghttp2
-   * sends GOAWAY and neither reads nor writes again, which Node.js does not report.
+   * sends GOAWAY and neither reads nor writes again, which Node.js does not report. Node.js sends no PING in a session
+   * that closes, as after a GOAWAY: SETTINGS without a change must be answered just so (RFC 9113 6.5).
    */
   function ping(session: ServerHttp2Session, state: SessionState, now: number): void {
     const { socket } = state;
     const { bytesWritten } = socket;
     state.pingedAt = now;
-    state.isPingPending = session.ping(() => {
+    state.isPingPending = true;
+    const noteAnswer = (): void => {
       state.isPingPending = false;
       state.processedBytes = socket.bytesRead;
-    });
+    };
+    if (session.closed) session.settings({}, noteAnswer);
+    else session.ping(noteAnswer);
     // Node.js sends in the next turn of the event loop, or after the write in progress.
     setImmediate(() =>
       setImmediate(() => {
         const hasFailed = socket.bytesWritten === bytesWritten && countQueuedBytes(socket) === 0;
-        if (hasFailed && !session.destroyed && !session.closed) endSession(session, "ERR_HTTP2_ERROR");
+        if (hasFailed && !session.destroyed) endSession(session, "ERR_HTTP2_ERROR");
       }),
     );
   }
