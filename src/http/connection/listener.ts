@@ -13,6 +13,7 @@ import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js
 import type { HttpLimits } from "./http-limits.js";
 import { type Http1Options, serveHttp1 } from "./http1-server.js";
 import { serveInTurn } from "./http2/deferred-stream.js";
+import { grantContinue } from "./http2/expect-continue.js";
 import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2/http2-session-monitor.js";
 import { deferSessionEnd } from "./http2/session-end.js";
 import { closeSessionGracefully } from "./http2/session-shutdown.js";
@@ -198,6 +199,7 @@ export function createHttpSocketListener({
   }
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);
+  http2.on("checkContinue", (_req, res) => grantContinue(res)).on("checkContinue", onRequest);
   http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
     if (REPORTED_SESSION_ERRORS.has(code)) onProtocolError({ code, rawPacket: Buffer.alloc(0) }, session.socket);
   });

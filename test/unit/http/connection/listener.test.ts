@@ -5,6 +5,12 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test, vi } from "vitest";
+import {
+  encodeClientPreface,
+  encodeFrame,
+  encodeHeaders,
+  FRAME_TYPES,
+} from "../../../../bench/support/http2-frames.js";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createHttpServer } from "../../../../src/http/server.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
@@ -497,6 +503,47 @@ test("grants 100-continue", async () => {
   const [res] = (await once(req, "response")) as [{ statusCode: number; resume(): void }];
   res.resume();
   expect(res.statusCode).toBe(200);
+});
+
+test("grants 100-continue over HTTP/2", async () => {
+  const { url } = await startTestServer();
+  const session = connectHttp2(url);
+  const stream = session.request({
+    ...{ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json", expect: "100-continue" },
+  });
+  await once(stream, "continue");
+  stream.end("{}");
+  const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+  expect(head[":status"]).toBe(200);
+  session.destroy();
+});
+
+// Node.js throws then, outside of any handler: one such request would end the process.
+test.each([
+  ["its headers", []],
+  ["a part of its body", [encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.from("{"))]],
+])("survives a request that expects 100-continue and is reset right after %s", async (_, body) => {
+  const { port, waitForAccessLines, accessLines } = await startTestServer();
+  const socket = await openRawSocket(port);
+  const { first } = encodeHeaders([
+    ...([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", QUOTE_PATH],
+      [":authority", "x"],
+    ] as const),
+    ...([
+      ["content-type", "application/json"],
+      ["expect", "100-continue"],
+    ] as const),
+  ]);
+  const reset = encodeFrame(FRAME_TYPES.reset, 0, 1, Buffer.from([0, 0, 0, 8]));
+  // In one chunk: the request is gone before Node.js announces it.
+  socket.write(Buffer.concat([encodeClientPreface(), encodeFrame(FRAME_TYPES.headers, 4, 1, first), ...body, reset]));
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ code: "canceled" }]);
+  expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
+  socket.destroy();
 });
 
 test("answers an HTTP/2 request without a path", async () => {
