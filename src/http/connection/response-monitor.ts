@@ -96,9 +96,10 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
   /**
    * A stream does not tell how many bytes it has sent: a complete response has one deadline, an endless one must make
    * progress. As many bytes as before may wait although its caller reads: the next message takes the place of the last.
+   * No bytes wait of a complete response whose trailers need flow control, or whose request has not ended.
    */
   function isStreamOverdue(stream: ServerHttp2Stream, now: number): boolean {
-    const waiting = stream.writableLength;
+    const waiting = Math.max(stream.writableLength, Number(isComplete(stream)));
     const flushed = countFlushedChunks(stream);
     const hasProgressed = ({ bytes, sentBefore }: Backlog) => waiting < bytes || flushed > sentBefore;
     return isOverdue(stream, waiting, flushed, (backlog) => !stream.writableEnded && hasProgressed(backlog), now);
@@ -118,10 +119,11 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     for (const { stream } of [...streams]) {
       const waiting = stream.writableLength;
       bytes += stream.readableLength;
-      if (waiting === 0 && !backlogs.has(stream)) continue;
+      if (waiting === 0 && !isComplete(stream) && !backlogs.has(stream)) continue;
       if (isStreamOverdue(stream, now)) {
         cuts.response_deadline += 1;
-        stream.close(constants.NGHTTP2_CANCEL);
+        const isSent = stream.state.localClose === 1;
+        stream.close(isSent ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
       } else bytes += Math.max(0, waiting - countSharedBytes(stream));
     }
     return bytes;
@@ -191,4 +193,9 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     countUnsentBytes: () => unsentBytes,
     getCuts: () => cuts,
   };
+}
+
+/** Returns whether nothing will be added to a response. Node.js ends those to HEAD before they begin. */
+function isComplete(stream: ServerHttp2Stream): boolean {
+  return stream.headersSent && stream.writableEnded;
 }

@@ -4,9 +4,10 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { openRawSocket, sendHttp1, sendHttp2, sendHttp2On } from "../support/raw-client.js";
 import { transferEvent, WATCH_GET_PATH } from "../support/stream-contract.js";
-import { createLatch, echoQuote, startTestServer } from "../support/test-server.js";
+import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 /** Interval of the checks. Their clock moves only when a test advances it. */
 const CHECK_INTERVAL_MS = 1000;
@@ -175,6 +176,35 @@ describe("a response has to be read in time", () => {
     socket.destroy();
   });
 
+  const grpc = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
+  const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
+  test.each([
+    ["a HEAD request that does not end", { ":method": "HEAD", ":path": path }, undefined, NGHTTP2_NO_ERROR],
+    ["the trailers of a failed call", grpc, Buffer.alloc(5), NGHTTP2_CANCEL],
+    ["the trailers of a malformed call", grpc, Buffer.alloc(0), NGHTTP2_CANCEL],
+  ])("over HTTP/2, although no bytes of it wait: %s", async (_, headers, body, code) => {
+    const { url, server } = await startTestServer({
+      limits: { ...limits, pingIntervalMs: Number.POSITIVE_INFINITY },
+      getQuote(request, context) {
+        if (body !== undefined) throw new ServiceError("INVALID_PARAMETER", "no");
+        return echoQuote(request, context);
+      },
+    });
+    const session = openUnreadSession(url);
+    const stream = session.request(headers, { endStream: false });
+    stream.on("error", () => {});
+    const closed = once(stream, "close");
+    if (body !== undefined) stream.end(body);
+    await once(stream, "response");
+    await advance(59_000);
+    expect(server.getLoad()).toMatchObject({ openStreams: 1, cuts: { response_deadline: 0 } });
+    await advance(6_000);
+    await closed;
+    expect(stream.rstCode).toBe(code);
+    expect(server.getLoad()).toMatchObject({ requests: 0, openStreams: 0, cuts: { response_deadline: 1 } });
+    session.destroy();
+  });
+
   test("and a large one may take longer at the minimum rate", async () => {
     const { port, server, accessLines, waitForAccessLines } = await startServer(LARGE_BYTES, {
       ...limits,
@@ -231,18 +261,21 @@ describe("a response has to be read in time", () => {
     session.destroy();
   });
 
-  test("but a caller may wait for it as long as it takes", async () => {
-    const { opened, open } = createLatch();
-    const { port, server } = await startTestServer({
-      limits,
-      getQuote: (message, context) => opened.then(() => echoQuote(message, context)),
-    });
-    const response = sendHttp1(port, path);
-    await expect.poll(() => server.getLoad().requests).toBe(1);
-    await advance(120_000);
-    open();
-    expect((await response).status).toBe(200);
-  });
+  test.each([false, true])(
+    "but a caller may wait for it as long as it takes (HTTP/2 HEAD: %s)",
+    async (isHttp2Head) => {
+      const { opened, open } = createLatch();
+      const { port, server } = await startTestServer({
+        limits: { ...limits, pingIntervalMs: Number.POSITIVE_INFINITY },
+        getQuote: (message, context) => opened.then(() => echoQuote(message, context)),
+      });
+      const response = isHttp2Head ? sendHttp2(port, path, { method: "HEAD" }) : sendHttp1(port, path);
+      await expect.poll(() => server.getLoad().requests).toBe(1);
+      await advance(120_000);
+      open();
+      expect((await response).status).toBe(200);
+    },
+  );
 });
 
 describe("the limit of open HTTP/2 streams", () => {
