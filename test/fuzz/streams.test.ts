@@ -47,6 +47,10 @@ function flip(token: string, at: number): string {
 }
 
 test("a token that was tampered with is refused, as a parameter and as Last-Event-ID", async () => {
+  const url = `${service.url}/v1/transfers:watch`;
+  // The same for every token, so that none is repeated.
+  const refusal = await (await fetch(`${url}?${issued[0]?.query}&resumeToken=x`)).text();
+  expect(JSON.parse(refusal)).toMatchObject({ reason: "INVALID_PARAMETER", field: "resumeToken" });
   const property = fc.asyncProperty(
     fc.nat(issued.length - 1),
     changes,
@@ -58,10 +62,8 @@ test("a token that was tampered with is refused, as a parameter and as Last-Even
       if (changed === token || changed === "") return;
       const headers: Record<string, string> = isHeader ? { "last-event-id": changed } : {};
       const parameter = isHeader ? "" : `&resumeToken=${encodeURIComponent(changed)}`;
-      const response = await fetch(`${service.url}/v1/transfers:watch?${query}${parameter}`, { headers });
-      const body = await response.text();
-      expect([response.status, JSON.parse(body)]).toMatchObject([400, { reason: "INVALID_PARAMETER" }]);
-      expect(body).not.toContain(changed.length > 3 ? changed : "\0");
+      const response = await fetch(`${url}?${query}${parameter}`, { headers });
+      expect([response.status, await response.text()]).toEqual([400, refusal]);
     },
   );
   await runProperty(property, RUNS * 5);
