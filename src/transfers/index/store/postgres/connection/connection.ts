@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
+import type { PoolClient, PoolConfig, QueryConfig } from "pg";
 import { POOL_EXHAUSTED, PostgresFailure, toPostgresFailure } from "./failures.js";
 import type { PostgresLocation } from "./location.js";
 import { createSessions, type QueryResult } from "./sessions.js";
@@ -70,11 +70,13 @@ export async function createPostgresPool(location: PostgresLocation, options: Po
   });
   // An idle connection that breaks is replaced at the next use; without a listener the process would end.
   pool.on("error", () => {});
+  // So would it for one in use that breaks between two statements, or in the read that completed it: not after the connect.
+  pool.on("connect", (client) => client.on("error", () => {}));
   const sessions = createSessions();
 
   async function withConnection<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     if (pool.waitingCount >= MAX_WAITING) throw new PostgresFailure(POOL_EXHAUSTED);
-    const client = await connect(pool).catch((error: unknown) => {
+    const client = await pool.connect().catch((error: unknown) => {
       const failure = toPostgresFailure(error);
       onFailure(failure);
       throw failure;
@@ -112,13 +114,6 @@ export async function createPostgresPool(location: PostgresLocation, options: Po
     }),
     end: () => pool.end(),
   };
-}
-
-async function connect(pool: Pool): Promise<PoolClient> {
-  const client = await pool.connect();
-  // A connection may break between two statements.
-  if (client.listenerCount("error") === 0) client.on("error", () => {});
-  return client;
 }
 
 function queryWithin<Row>(client: PoolClient, timeoutMs: number, query: QueryConfig): Promise<QueryResult<Row>> {
