@@ -32,13 +32,15 @@ export async function listenForNotifications({
   signal,
 }: ListenerOptions): Promise<void> {
   const pg = (await import("pg")).default;
+  // Once: later the file with the certificates may be gone, or no file can be opened.
+  const options = {
+    ...toDriverOptions(location),
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  };
   while (!signal.aborted) {
-    const client = new pg.Client({
-      ...toDriverOptions(location),
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-    });
+    const client = new pg.Client(options);
     await listen(client, onNotification, sleep, signal).catch(() => {});
     // A broken connection does not answer the request to end it.
     client.end().catch(() => {});
