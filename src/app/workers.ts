@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
+import { getErrorMessage } from "../errors.js";
 import { createLogger } from "../observability/log.js";
 import { openNonBlocking } from "../observability/log-descriptor.js";
 import { createClusterMetrics } from "../observability/metrics/cluster-metrics.js";
@@ -49,6 +50,9 @@ interface WorkerExit {
   readonly signal: string | null;
   readonly uptimeMs: number;
 }
+
+/** Of a worker for which the system lacks memory: Node.js throws then. */
+const NOT_STARTED: WorkerExit = { code: null, signal: null, uptimeMs: 0 };
 
 /** A forked process. */
 interface WorkerHandle {
@@ -130,18 +134,27 @@ export function createWorkerSupervisor(config: Config): Gateway {
     return handle;
   }
 
+  function tryForkWorker(port: number): WorkerHandle | undefined {
+    try {
+      return forkWorker(port);
+    } catch (error) {
+      logger.error({ error: getErrorMessage(error) }, "worker failed to start");
+      return undefined;
+    }
+  }
+
   /** Restarts a worker whenever it exits, with exponential backoff while it keeps exiting soon after its start. */
   async function superviseWorker(first: WorkerHandle, port: number): Promise<void> {
     let consecutiveCrashes = 0;
-    for (let current = first; ; current = forkWorker(port)) {
-      current.url.catch((error: Error) => {
+    for (let current: WorkerHandle | undefined = first; ; current = tryForkWorker(port)) {
+      current?.url.catch((error: Error) => {
         if (!shutdown.signal.aborted) logger.error({ error: error.message }, "worker failed to start");
       });
-      const { code, signal, uptimeMs } = await current.exited;
+      const { code, signal, uptimeMs } = (await current?.exited) ?? NOT_STARTED;
       if (shutdown.signal.aborted) return;
       const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** consecutiveCrashes, MAX_BACKOFF_MS);
       consecutiveCrashes = uptimeMs < MIN_STABLE_UPTIME_MS ? consecutiveCrashes + 1 : 0;
-      logger.error({ workerPid: current.worker.process.pid, code, signal, backoffMs }, "worker exited; restarting");
+      logger.error({ workerPid: current?.worker.process.pid, code, signal, backoffMs }, "worker exited; restarting");
       await sleep(backoffMs, undefined, { signal: shutdown.signal }).catch(() => {});
       if (shutdown.signal.aborted) return;
     }

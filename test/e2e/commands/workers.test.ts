@@ -218,6 +218,30 @@ test("restarts killed workers on the same port, even all at once and after a bui
   expect(await ended).toBe(0);
 });
 
+/** Makes the third start of a child process fail as where the system has no memory for one: Node.js throws then. */
+const LACK_MEMORY_ONCE = `
+import { ChildProcess } from "node:child_process";
+const { spawn } = ChildProcess.prototype;
+let starts = 0;
+ChildProcess.prototype.spawn = function (options) {
+  starts += 1;
+  if (starts === 3) throw Object.assign(new Error("spawn ENOMEM"), { code: "ENOMEM" });
+  return spawn.call(this, options);
+};`;
+
+test("restarts a killed worker later if there is no memory for it", async () => {
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(LACK_MEMORY_ONCE)}`;
+  const { pid, workers, printed, signal, ended } = await start({ NODE_OPTIONS });
+  const [killed = 0] = workers;
+  process.kill(killed, "SIGKILL");
+  await expect
+    .poll(async () => (await listChildProcesses(pid)).filter((each) => each !== killed), { timeout: 10_000 })
+    .toHaveLength(2);
+  expect(printed()).toMatch(/"error":"spawn ENOMEM","msg":"worker failed to start"/);
+  signal("SIGTERM");
+  expect(await ended).toBe(0);
+});
+
 test("workers exit when the primary is killed", async () => {
   const { signal, workers } = await start();
   signal("SIGKILL");
