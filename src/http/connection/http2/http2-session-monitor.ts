@@ -6,6 +6,7 @@ import { notePlace, releasePlace, type StreamPlace } from "../../stream/stream-p
 import type { HttpLimits } from "../http-limits.js";
 import type { ResponseMonitor } from "../response-monitor.js";
 import { countQueuedBytes } from "../socket-handle.js";
+import { refuseStream } from "./session-end.js";
 
 /** The open HTTP/2 sessions. */
 export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
@@ -110,8 +111,8 @@ export function createHttp2SessionMonitor({
 
   /**
    * Sends a PING, and ends a session that does not send it: for some errors, such as a frame that is too large, nghttp2
-   * sends GOAWAY and neither reads nor writes again, which Node.js does not report. Node.js sends no PING in a session
-   * that closes, as after a GOAWAY: SETTINGS without a change must be answered just so (RFC 9113 6.5).
+   * sends GOAWAY and neither reads nor writes again, which Node.js does not report. In a session that closes, Node.js sends
+   * none: SETTINGS without a change must be answered just so (RFC 9113 6.5).
    */
   function ping(session: ServerHttp2Session, state: SessionState, now: number): void {
     const { socket } = state;
@@ -187,12 +188,7 @@ export function createHttp2SessionMonitor({
     add(session, socket) {
       const now = performance.now();
       const state: SessionState = {
-        socket,
-        openStreams: [],
-        totalStreams: 0,
-        refusedInRow: 0,
-        isFlood: false,
-        recentResets: 0,
+        ...{ socket, openStreams: [], totalStreams: 0, refusedInRow: 0, isFlood: false, recentResets: 0 },
         idleSince: now,
         pingedAt: now,
         isPingPending: false,
@@ -228,7 +224,7 @@ export function createHttp2SessionMonitor({
         countReset(session, state);
         state.isFlood = state.refusedInRow > MAX_REFUSED_IN_ROW && state.openStreams.length === 0;
         if (state.isFlood) endSession(session, "REFUSED_STREAMS");
-        else stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        else refuseStream(stream);
         return 0;
       }
       state.refusedInRow = 0;

@@ -1,17 +1,16 @@
-import type { ServerHttp2Session } from "node:http2";
-
-/** The first version of nghttp2 that survives what is described below; Node.js 20 has 1.61. */
-const FIRST_SOUND_VERSION = [1, 68] as const;
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 
 /**
- * Makes a session end in the next turn of the event loop, in versions of Node.js where that is necessary: if it ends while
- * nghttp2 reads a chunk, as after a GOAWAY without open streams, an invalid frame later in the same chunk fails an
- * assertion of nghttp2, which ends the process.
+ * Makes a session end, and begin to close, in the next turn of the event loop: Node.js calls both while nghttp2 reads a chunk,
+ * as after a GOAWAY, and what follows in the same input then ends the process. After the end, an invalid frame fails an
+ * assertion of nghttp2 1.61 (Node.js 20), DATA fails one of Node.js (nodejs/node#64850), and Node.js 26 passes another
+ * chunk to a session that is gone. After the close, a request is refused in the midst of its own frame, which uses memory
+ * that is free (nodejs/node#64166); once the GOAWAY is sent, nghttp2 ignores it.
  */
 export function deferSessionEnd(session: ServerHttp2Session): void {
-  if (isSound(process.versions.nghttp2)) return;
+  const { close } = session;
+  session.close = (callback) => void setImmediate(() => close.call(session, callback));
   let isEnding = false;
-  // Node.js itself ends sessions by this method too. Those that it closes accept no more streams meanwhile.
   session.destroy = (error, code) => {
     if (isEnding) return;
     isEnding = true;
@@ -26,8 +25,7 @@ export function endSessionNow(session: ServerHttp2Session, ...reason: Parameters
   session.destroy(...reason);
 }
 
-function isSound(version: string | undefined): boolean {
-  const [major = 0, minor = 0] = (version ?? "").split(".").map(Number);
-  const [soundMajor, soundMinor] = FIRST_SOUND_VERSION;
-  return major > soundMajor || (major === soundMajor && minor >= soundMinor);
+/** Refuses a stream that its caller may open again (RFC 9113 8.7): not while nghttp2 reads its headers, as above. */
+export function refuseStream(stream: ServerHttp2Stream): void {
+  setImmediate(() => stream.close(constants.NGHTTP2_REFUSED_STREAM));
 }

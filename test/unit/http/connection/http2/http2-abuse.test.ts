@@ -234,6 +234,24 @@ describe("a fatal error closes the connection at the next check", () => {
   });
 });
 
+// Node.js would refuse it while nghttp2 reads its headers, which corrupts memory.
+test("a request that follows a GOAWAY in the same chunk is served", async () => {
+  const { headers, reset, data } = FRAME_TYPES;
+  const { port } = await startHangingServer();
+  const socket = await openRawSocket(port);
+  const received: string[] = [];
+  socket.on(
+    "data",
+    createFrameReader((type, _flags, stream) => received.push(`${type} ${stream}`)),
+  );
+  const second = Buffer.from(REQUEST.toString("latin1").replace("amount=9", "amount=1"), "latin1");
+  const frame = encodeFrame(headers, END | END_HEADERS, streamId(1), second);
+  socket.write(concat(encodeClientPreface(), open(0, END | END_HEADERS), goAway, frame));
+  await expect.poll(() => received).toContain(`${data} ${streamId(1)}`);
+  expect(received).not.toContain(`${reset} ${streamId(1)}`);
+  socket.destroy();
+});
+
 test("a connection that was told to go away is closed although its caller keeps it open", async () => {
   const { port, server } = await startHangingServer({ responseMs: 5 * CHECK_INTERVAL_MS });
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
