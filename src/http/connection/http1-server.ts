@@ -149,8 +149,14 @@ export function serveHttp1(
   });
   http1.on("connect", (_req, socket) => {
     const earlier = [...getResponses(socket).pending];
-    if (earlier.length > 0) closeAfter(socket, earlier);
-    else reject(socket, onProtocolError({ code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
+    if (earlier.length > 0) {
+      closeAfter(socket, earlier);
+      // Node.js has let go of the connection: nobody else tells a large response to go on, or reads until the end.
+      socket.on("drain", () => {
+        for (const response of earlier) response.emit("drain");
+      });
+      socket.resume();
+    } else reject(socket, onProtocolError({ code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
   });
 
   return {

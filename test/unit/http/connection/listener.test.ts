@@ -488,6 +488,25 @@ test("sends pipelined HTTP/1.1 responses in the order of their requests", async 
   expect([...text.matchAll(/"amountIn":"(\d)"/g)].map(([, amount]) => amount)).toEqual(["1", "2"]);
 });
 
+test("sends a large response to its end although CONNECT follows its request, and closes the connection then", async () => {
+  const amountIn = "9".repeat(300_000);
+  const { port, server } = await startTestServer({
+    fastPaths: false,
+    getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
+  });
+  const post = `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+  const socket = await openRawSocket(port);
+  let received = "";
+  socket.on("data", (chunk: Buffer) => {
+    received += chunk.toString("latin1");
+  });
+  // In one chunk: the request is not answered yet.
+  socket.write(`${post}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await once(socket, "end");
+  expect(received).toContain(amountIn);
+  await expect.poll(() => server.getLoad()).toMatchObject({ requests: 0, connections: 0 });
+});
+
 test("grants 100-continue", async () => {
   const { port } = await startTestServer();
   const req = request({
