@@ -151,7 +151,8 @@ export async function* readBody(
   }
   req.on("data", onData).on("end", onEnd).on("close", onBreak);
   draining.addEventListener("abort", onStop);
-  if (req.destroyed) onBreak();
+  // A stream that was reset with its headers has closed by now, which a request over HTTP/2 does not show.
+  if (req.destroyed || context.isAborted) onBreak();
   if (draining.aborted) onStop();
   try {
     for (;;) {

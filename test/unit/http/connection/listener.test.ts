@@ -524,6 +524,27 @@ test("grants 100-continue", async () => {
   expect(res.statusCode).toBe(200);
 });
 
+test("keeps nothing of a stream of requests that is reset with its headers", async () => {
+  const { port, server, waitForAccessLines } = await startTestServer();
+  const socket = await openRawSocket(port);
+  const { first } = encodeHeaders([
+    ...([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"],
+      [":authority", "x"],
+    ] as const),
+    ["content-type", "application/grpc"],
+  ]);
+  const reset = encodeFrame(FRAME_TYPES.reset, 0, 1, Buffer.from([0, 0, 0, 8]));
+  // In one chunk: the request is gone before anything reads its body.
+  socket.write(Buffer.concat([encodeClientPreface(), encodeFrame(FRAME_TYPES.headers, 4, 1, first), reset]));
+  await waitForAccessLines(1);
+  expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
+  expect(server.getLoad().receivedBytes).toBe(0);
+  socket.destroy();
+});
+
 test("grants 100-continue over HTTP/2", async () => {
   const { url } = await startTestServer();
   const session = connectHttp2(url);
