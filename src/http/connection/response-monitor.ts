@@ -59,6 +59,8 @@ const TARGET_SHARE = 0.75;
  */
 export function createResponseMonitor(limits: HttpLimits, connections: MonitoredConnections): ResponseMonitor {
   const backlogs = new WeakMap<Socket | ServerHttp2Stream, Backlog>();
+  /** Streams that the latest checks found closed and not destroyed. */
+  const closedStreams = new WeakSet<ServerHttp2Stream>();
   const cuts: Record<ResponseCutCause, number> = { unsent_bytes: 0, response_deadline: 0 };
   let openRequests = 0;
   let checkAt = REQUESTS_PER_CHECK;
@@ -117,6 +119,10 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     }
     // A copy: streams that are closed leave the list.
     for (const { stream } of [...streams]) {
+      if (stream.closed) {
+        destroyClosed(stream);
+        continue;
+      }
       const waiting = stream.writableLength;
       bytes += stream.readableLength;
       if (waiting === 0 && !isComplete(stream) && !backlogs.has(stream)) continue;
@@ -127,6 +133,13 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
       } else bytes += Math.max(0, waiting - countSharedBytes(stream));
     }
     return bytes;
+  }
+
+  /** Node.js keeps a stream for ever that its caller resets with NO_ERROR before its response is sent. */
+  function destroyClosed(stream: ServerHttp2Stream): void {
+    // One that has just been closed may still have to report the end of its response.
+    if (closedStreams.has(stream)) stream.destroy();
+    else closedStreams.add(stream);
   }
 
   function checkHttp1(socket: Socket, now: number): number {

@@ -205,6 +205,22 @@ describe("a response has to be read in time", () => {
     session.destroy();
   });
 
+  test("and its stream is given up if its caller resets that without an error", async () => {
+    const { url, server, waitForAccessLines, accessLines } = await startServer(10_000, limits);
+    const session = openUnreadSession(url);
+    const stream = session.request({ ":path": path });
+    stream.on("error", () => {});
+    await once(stream, "response");
+    stream.close(NGHTTP2_NO_ERROR);
+    await new Promise((resolve) => session.ping(resolve));
+    expect(server.getLoad()).toMatchObject({ requests: 1, openStreams: 1 });
+    await advance(4_000);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "canceled" }]);
+    expect(server.getLoad()).toMatchObject({ requests: 0, openStreams: 0, cuts: { response_deadline: 0 } });
+    session.destroy();
+  });
+
   test("and a large one may take longer at the minimum rate", async () => {
     const { port, server, accessLines, waitForAccessLines } = await startServer(LARGE_BYTES, {
       ...limits,
