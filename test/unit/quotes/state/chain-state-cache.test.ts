@@ -6,7 +6,7 @@ import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import { type ChainStateSubscription, createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
 import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
@@ -143,6 +143,45 @@ describe("requested state", () => {
     const pending = subscription.get();
     expect(pending).toBeInstanceOf(Promise);
     expect(Date.now() - (await Promise.all([pending, vi.advanceTimersByTimeAsync(60)]))[0].readAt).toBeLessThan(100);
+    cache.close();
+  });
+});
+
+describe("state that nobody requests any more is removed", () => {
+  /** Requests state for a while. */
+  async function request(subscriptions: readonly ChainStateSubscription[], seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      for (const subscription of subscriptions) void subscription.get();
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+  }
+
+  test("of a batch", async () => {
+    const { cache } = setup();
+    const [first, second, other] = ["a", "b", "c"].map((key) => cache.subscribe(key, READ_SET, POLICY)) as [
+      ChainStateSubscription,
+      ChainStateSubscription,
+      ChainStateSubscription,
+    ];
+    await resolveGasPrice(cache.getTogether([first, second]));
+    await request([other], 60);
+    expect(other.get()).not.toBeInstanceOf(Promise);
+    const state = cache.getTogether([first, second]);
+    expect(state).toBeInstanceOf(Promise);
+    await resolveGasPrice(state);
+    cache.close();
+  });
+
+  test("but not what has replaced it", async () => {
+    const { cache } = setup();
+    const [replaced, other] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
+    await resolveGasPrice(replaced.get());
+    await request([other], 60);
+    const current = cache.subscribe("a", READ_SET, POLICY);
+    expect(current).not.toBe(replaced);
+    await resolveGasPrice(replaced.get());
+    await request([current], 60);
+    expect(cache.subscribe("a", READ_SET, POLICY)).toBe(current);
     cache.close();
   });
 });

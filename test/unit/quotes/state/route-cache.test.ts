@@ -15,6 +15,7 @@ import {
 } from "../../../../src/quotes/state/route-cache.js";
 import type { RoutePlan } from "../../../../src/quotes/state/route-plan.js";
 import { createQuoteChainStub } from "../../../support/stubs/quote-chain-stub.js";
+import { createSharedProcesses } from "../../../support/stubs/shared-processes.js";
 
 const mainnet = getNetwork("mainnet");
 const prices = { getUsdPrice: () => 1, getOrigin: () => undefined } as unknown as PriceTable;
@@ -152,6 +153,24 @@ describe("a route", () => {
     expect(observed).toContainEqual(["mainnet", { chain: "arbitrum", readSetCount: 1 }]);
     routes.close();
   });
+});
+
+test("one of several processes reads a chain for all, and the others tell who observes what they receive", async () => {
+  const processes = createSharedProcesses(() => 1_000_000);
+  const received: unknown[] = [];
+  const onReceived: RouteCacheDeps["onReceived"] = (network, { slug }, { readAt }) =>
+    received.push([network, slug, readAt]);
+  const started = [{}, { onReceived }, {}].map((options) => {
+    const { sharedState } = processes.start();
+    return { ...setup({ ...options, sharedState }), sharedState };
+  });
+  for (const { routes } of started) await readStates(await routes.get(usdtRequest));
+  expect(started.map(({ reads }) => [...new Set(reads)].toSorted())).toEqual([["arbitrum", "optimism"], [], []]);
+  expect(new Set(received)).toEqual(new Set(["arbitrum", "optimism"].map((slug) => ["mainnet", slug, 1_000_000])));
+  const topics = started[0]?.sharedState.stats().topics.toSorted();
+  expect(topics).toEqual(["chain mainnet arbitrum", "chain mainnet optimism"]);
+  for (const { routes } of started) routes.close();
+  processes.close();
 });
 
 describe("active routes", () => {

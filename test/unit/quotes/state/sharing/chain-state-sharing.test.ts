@@ -2,13 +2,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { encodeWord } from "../../../../../src/chain/abi/abi-encoding.js";
 import type { ChainClient, RpcCallResult } from "../../../../../src/chain/chain-client.js";
 import { getNetwork } from "../../../../../src/hop/networks.js";
+import { findUsdcSwapPool } from "../../../../../src/hop/usdc-swap-pools.js";
 import type { ChainState } from "../../../../../src/quotes/state/chain-state.js";
 import {
   type ChainStateSubscription,
   createChainStateCache,
 } from "../../../../../src/quotes/state/chain-state-cache.js";
 import type { ReadSet } from "../../../../../src/quotes/state/read-set.js";
-import { createUniswapTickWindow } from "../../../../../src/quotes/state/uniswap-tick-window.js";
+import { createUniswapTickWindow, type SwapPoolState } from "../../../../../src/quotes/state/uniswap-tick-window.js";
 import {
   createSharedProcesses,
   type SharedProcess,
@@ -184,6 +185,51 @@ describe("several processes that quote one route", () => {
     await vi.advanceTimersByTimeAsync(1_000);
     const state = await resolveState(other.subscription.get(), 0);
     expect(state).toMatchObject({ readAt: readAt + 5_000_000, readAtUnixSeconds: readAt / 1000, gasPrice: 1n });
+  });
+});
+
+describe("what another process has read", () => {
+  test("does not replace the state of a route of which it lacks a value", async () => {
+    const [, other] = [start(), start()];
+    await vi.advanceTimersByTimeAsync(0);
+    await resolveState(other.subscription.get());
+    await resolveState(other.subscribe("b", OTHER_READ_SET).get());
+    expect(other.received.map(({ gasPrice }) => gasPrice)).toContain(2n);
+    const state = await resolveState(other.subscription.get(), 0);
+    expect([state.gasPrice, state.getUint("a number")]).toEqual([1n, 1n]);
+  });
+
+  test("tells the tick windows of this one where the price is", async () => {
+    const swapPool = findUsdcSwapPool("polygon") ?? expect.unreachable("USDC.e is swapped on polygon");
+    const price = { tick: 7, feePips: 100n, tickSpacing: 1, liquidity: 1n, sqrtPriceX96: 2n ** 96n, zeroForOne: true };
+    const pool: SwapPoolState = { ...price, bitmapWords: new Map(), liquidityNet: new Map() };
+    const chainHas = { pool: undefined as SwapPoolState | undefined };
+    const startWithWindow = () => {
+      const participant = start();
+      const followed: SwapPoolState[] = [];
+      const planRead = () => ({ calls: new Map(), decodePool: () => chainHas.pool });
+      const window = { pool: swapPool, follow: (state: SwapPoolState) => void followed.push(state), planRead };
+      const swap = participant.subscribe("swap", { ...READ_SET, tickWindows: new Map([[swapPool.address, window]]) });
+      // The window is in one of two read sets.
+      const quote = () => Promise.all([participant.subscription, swap].map((each) => each.get()));
+      return { ...participant, quote, followed };
+    };
+    const [reader, other] = [startWithWindow(), startWithWindow()];
+    const quoteTwice = async () => {
+      for (const process of [reader, other]) {
+        const quoted = process.quote();
+        await vi.advanceTimersByTimeAsync(2_500);
+        await quoted;
+      }
+    };
+    await quoteTwice();
+    expect(other.received).not.toEqual([]);
+    expect(other.followed).toEqual([]);
+    chainHas.pool = pool;
+    await quoteTwice();
+    expect(other.followed.length).toBeGreaterThan(0);
+    expect(other.followed).toEqual(other.followed.map(() => pool));
+    expect(reader.followed).toEqual([]);
   });
 });
 
