@@ -28,6 +28,17 @@ const quotes: Readonly<Record<string, string>> = {
   "quote CCTP": quote("USDC", "polygon", "arbitrum", "1000000000"),
   "quote USDC.e": quote("USDC.e", "polygon", "arbitrum", "1000000000"),
 };
+const toBatchPath = (requests: readonly object[]): string =>
+  `/hop.bridge.v1.BridgeService/BatchGetQuotes?connect=v1&encoding=json&message=${encodeURIComponent(JSON.stringify({ requests }))}`;
+const batches: Readonly<Record<string, string>> = {
+  "batch of pairs": `/v1/quotes?token=ETH&fromChain=arbitrum&toChain=polygon&toChain=ethereum&toChain=base&amount=1000000000000000000&slippage=0.5`,
+  "batch of requests": toBatchPath(
+    Object.values(quotes).map((path) => {
+      const { slippage, ...request } = Object.fromEntries(new URL(path, "http://localhost").searchParams);
+      return { ...request, slippage: Number(slippage) };
+    }),
+  ),
+};
 const TRANSFER_NAMES = ["usdt-polygon-arbitrum", "eth-ethereum-arbitrum", "usdc-arbitrum-polygon", "eth-base-polygon"];
 const { chains, transfers } = inject("network");
 const statuses = Object.fromEntries(
@@ -38,7 +49,7 @@ const statuses = Object.fromEntries(
       [`status by id of ${name}`, `/v1/transfer-status?transferId=${transferId}`],
     ]),
 );
-const queries = { ...quotes, ...statuses };
+const queries = { ...quotes, ...batches, ...statuses };
 
 const proxies = new Map<string, FaultProxy>();
 const expected = new Map<string, unknown>();
@@ -53,6 +64,7 @@ beforeAll(async () => {
   for (const [name, path] of Object.entries(queries)) {
     const { status, body } = await gateway.get(path);
     expect(status, name).toBe(200);
+    expect(JSON.stringify(body), name).not.toContain('"error"');
     expected.set(name, body);
   }
   await gateway.stop();
@@ -61,6 +73,15 @@ afterAll(async () => {
   vi.useRealTimers();
   await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
 });
+
+type Json = Readonly<Record<string, unknown>>;
+const isQuoteOrBatch = (answer: Json): boolean => "amountIn" in answer || "results" in answer;
+
+/** Returns what each quote of an answer is for. Its fee follows the clock. */
+function listAmounts(answer: Json): readonly unknown[] {
+  const { results = [{ quote: answer }] } = answer as { results?: readonly { quote?: Json }[] };
+  return results.map(({ quote: quoted }) => quoted?.amountIn);
+}
 
 const countRequests = (): number => [...proxies.values()].reduce((sum, { requests }) => sum + requests, 0);
 const setLatency = (ms: number) => Promise.all([...proxies.values()].map((proxy) => proxy.setFault(respondAfter(ms))));
@@ -88,15 +109,16 @@ describe("while every response of a chain takes 2 s, with the default deadline",
       const asked = {
         "quote L2 to L2": quotes["quote L2 to L2"],
         "quote to base": quotes["quote to base"],
+        ...batches,
         ...statuses,
       };
       const answers = Object.entries(asked).map(async ([name, path]) => {
         const response = await fetch(`${service.url}${path}`);
         const body = (await response.json()) as Record<string, unknown>;
         const correct = expected.get(name) as Record<string, unknown>;
-        // The fee of a quote follows the clock.
-        const isRight =
-          "amountIn" in body ? body.amountIn === correct.amountIn : isExpectedBody(body, correct, "all endpoints");
+        const isRight = isQuoteOrBatch(correct)
+          ? JSON.stringify(listAmounts(body)) === JSON.stringify(listAmounts(correct))
+          : isExpectedBody(body, correct, "all endpoints");
         return [name, response.status, isRight ? "right" : body];
       });
       expect(await Promise.all(answers)).toEqual(Object.keys(asked).map((name) => [name, 200, "right"]));
@@ -127,6 +149,88 @@ describe("while every response of a chain takes 2 s, with the default deadline",
       expect(countRequests() - before).toBeLessThanOrEqual(2 * (1 + elapsedMs / 2_000) + heads);
     } finally {
       await gateway.stop();
+    }
+  });
+});
+
+describe("while one chain takes longer than a call may", () => {
+  const SLOW_CHAIN = "polygon";
+  /** Where the machine is so slow that a chain without latency takes longer, the next attempt allows more. */
+  const TIMEOUTS_MS = [2_000, 6_000, 18_000];
+
+  interface Item {
+    readonly fromChain: string;
+    readonly toChain: string;
+    readonly quote?: Json;
+    readonly error?: { readonly reason: string; readonly message: string };
+  }
+  const listItems = (body: unknown): readonly Item[] => (body as { results?: readonly Item[] }).results ?? [];
+  const isSlow = ({ fromChain, toChain }: Item): boolean => [fromChain, toChain].includes(SLOW_CHAIN);
+
+  /** Returns how each quote of a batch ended: right, late, or as it must not. All are late if the whole call is. */
+  function judge(name: string, status: number, body: unknown): readonly unknown[] {
+    const correct = listItems(expected.get(name));
+    if (status === 504) return correct.map(() => "late");
+    return listItems(body).map((item, index) => {
+      const { quote: quoted, error } = item;
+      if (quoted !== undefined) return JSON.stringify(item) === JSON.stringify(correct[index]) ? "right" : item;
+      const { reason, message = "" } = error ?? {};
+      const isNamed = [item.fromChain, item.toChain].some((chain) => message.includes(chain));
+      return reason === "DEADLINE_EXCEEDED" || (reason === "UPSTREAM_UNAVAILABLE" && isNamed) ? "late" : item;
+    });
+  }
+
+  /** Asks a new process for a batch, with a limit. */
+  async function askOnce(name: string, limit: Readonly<Record<string, string>>): Promise<readonly unknown[]> {
+    const gateway = await startGateway({ ...environment, ...limit });
+    try {
+      const { status, body } = await gateway.get(queries[name] ?? "");
+      return judge(name, status, body);
+    } finally {
+      await gateway.stop();
+    }
+  }
+
+  /** The same where the caller has the limit, and then asks once more without. */
+  async function askTwice(name: string, timeoutMs: number): Promise<readonly unknown[]> {
+    const gateway = await startGateway({ ...environment, REQUEST_TIMEOUT_MS: "300000" });
+    try {
+      const headers = { "connect-timeout-ms": String(timeoutMs) };
+      const response = await fetch(`${gateway.url}${queries[name]}`, { headers });
+      const kinds = judge(name, response.status, await response.json());
+      for (;;) {
+        const { status, body } = await gateway.get(queries[name] ?? "");
+        const later = judge(name, status, body);
+        if (!later.includes("late")) {
+          expect(later).toEqual(kinds.map(() => "right"));
+          return kinds;
+        }
+        await sleep(POLL_INTERVAL_MS);
+      }
+    } finally {
+      await gateway.stop();
+    }
+  }
+
+  test("a batch has the quotes of the others in time, and those of the slow one later", async () => {
+    const inTime = ["batch of pairs", "batch of requests", "batch of requests"].map((name) =>
+      listItems(expected.get(name)).map((item) => (isSlow(item) ? "late" : "right")),
+    );
+    for (const kinds of inTime) expect(new Set(kinds).size).toBe(2);
+    await setLatency(0);
+    for (const timeoutMs of TIMEOUTS_MS) {
+      await proxies.get(SLOW_CHAIN)?.setFault(respondAfter(2 * timeoutMs));
+      const limit = { REQUEST_TIMEOUT_MS: String(timeoutMs) };
+      const kinds = await Promise.all([
+        askOnce("batch of pairs", limit),
+        askOnce("batch of requests", limit),
+        askTwice("batch of requests", timeoutMs),
+      ]);
+      const isWrong = kinds.flat().some((kind) => kind !== "late" && kind !== "right" && (kind as Item).quote);
+      const isAsExpected = JSON.stringify(kinds) === JSON.stringify(inTime);
+      if (!isAsExpected && !isWrong && timeoutMs !== TIMEOUTS_MS.at(-1)) continue;
+      expect(kinds).toEqual(inTime);
+      return;
     }
   });
 });

@@ -8,6 +8,8 @@ import type { TellLie } from "./lying-proxy.js";
 export interface Lie {
   readonly tell: TellLie;
   readonly namedFor: string | "lagging" | undefined;
+  /** Whether it is about something that is read for no quote. */
+  readonly isOnlyForStatuses?: boolean;
 }
 
 const multicall = new utils.Interface([
@@ -24,6 +26,9 @@ const contracts = new utils.Interface([
   "function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)",
   "function getL1Fee(bytes) view returns (uint256)",
 ]);
+
+/** Feeds have eight decimals. */
+const THOUSAND_DOLLARS = 10n ** 11n;
 
 type Json = Readonly<Record<string, unknown>>;
 /** What a node has answered: each method has one form of results. */
@@ -101,7 +106,7 @@ const inventReceipt =
 /** @param getReceipt returns a receipt of a transfer, from its chain */
 export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<string, Lie>> {
   const contract = (tell: TellLie): Lie => ({ tell, namedFor: "contract" });
-  const receipt = (tell: TellLie): Lie => ({ tell, namedFor: "receipt" });
+  const receipt = (tell: TellLie): Lie => ({ tell, namedFor: "receipt", isOnlyForStatuses: true });
   return {
     "a tenfold gas price": { tell: changeResult("eth_gasPrice", (truth) => scale(truth, 10n)), namedFor: "gas_price" },
     "a tenth of the gas price": {
@@ -120,7 +125,10 @@ export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<st
     "another balance of the pool": contract(changeWord("getTokenBalance", (word) => (word * 11n) / 10n)),
     "another A": contract(changeWord("getAPrecise", (word) => word * 2n)),
     "another fee of the pool": contract(changeWord("swapStorage", (word) => word / 2n, 4)),
-    "another price of a feed": contract(changeWord("latestRoundData", (word) => (word * 103n) / 100n, 1)),
+    // That of ETH: the same factor for all prices would change no fee.
+    "another price of a feed": contract(
+      changeWord("latestRoundData", (word) => (word > THOUSAND_DOLLARS ? (word * 103n) / 100n : word), 1),
+    ),
     "another fee for data on L1": contract(changeWord("getL1Fee", (word) => word * 2n + 1n)),
     "another price of the Uniswap pool": contract(changeWord("slot0", (word) => (word * 101n) / 100n)),
     "another time of the block": contract(changeWord("getCurrentBlockTimestamp", (word) => word + 3_600n)),
@@ -129,7 +137,10 @@ export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<st
     "a contract call that reverts": contract(({ method }) =>
       method === "eth_call" ? { error: { code: 3, message: "execution reverted", data: "0x" } } : undefined,
     ),
-    "transfers that are delivered, pending": contract(changeWord("isTransferIdSpent", () => 0n)),
+    "transfers that are delivered, pending": {
+      ...contract(changeWord("isTransferIdSpent", () => 0n)),
+      isOnlyForStatuses: true,
+    },
     "a head that is too high": {
       tell: changeHeader("latest", (header) => ({ ...header, number: toHex(Number(header.number) + 1_000) })),
       namedFor: "head",
@@ -152,6 +163,7 @@ export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<st
           ? { result: await ask(method, ["latest", false]) }
           : undefined,
       namedFor: "finality",
+      isOnlyForStatuses: true,
     },
     "a receipt that is missing": receipt(({ method }) =>
       method === "eth_getTransactionReceipt" ? { result: null } : undefined,
@@ -166,22 +178,26 @@ export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<st
     "a transaction from another sender": {
       tell: changeResult("eth_getTransactionByHash", (truth) => ({ ...(truth as Json), from: `0x${"1".repeat(40)}` })),
       namedFor: "transaction",
+      isOnlyForStatuses: true,
     },
     // It lacks what others have, as an honest node does that has pruned it.
     "a transaction that is missing": {
       tell: ({ method }) => (method === "eth_getTransactionByHash" ? { result: null } : undefined),
       namedFor: undefined,
+      isOnlyForStatuses: true,
     },
-    "logs left out": { tell: changeResult("eth_getLogs", () => []), namedFor: "logs" },
+    "logs left out": { tell: changeResult("eth_getLogs", () => []), namedFor: "logs", isOnlyForStatuses: true },
     "logs invented": {
       tell: changeResult("eth_getLogs", (truth) =>
         changeLogs(truth, (logs) => [...logs, ...logs.map((log) => ({ ...log, logIndex: scale(log.logIndex, 3n) }))]),
       ),
       namedFor: "logs",
+      isOnlyForStatuses: true,
     },
     "logs with other values": {
       tell: changeResult("eth_getLogs", (truth) => changeLogs(truth, (logs) => logs.map(falsify))),
       namedFor: "logs",
+      isOnlyForStatuses: true,
     },
     "blocks of another time": {
       tell: (call, truth) =>
@@ -192,6 +208,7 @@ export function listLies(getReceipt: () => Promise<unknown>): Readonly<Record<st
               timestamp: toHex(Number(header.timestamp) - 600),
             }))(call, truth, async () => undefined),
       namedFor: "block",
+      isOnlyForStatuses: true,
     },
   };
 }
