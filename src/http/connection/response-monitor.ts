@@ -59,8 +59,8 @@ const TARGET_SHARE = 0.75;
  */
 export function createResponseMonitor(limits: HttpLimits, connections: MonitoredConnections): ResponseMonitor {
   const backlogs = new WeakMap<Socket | ServerHttp2Stream, Backlog>();
-  /** Streams that the latest checks found closed and not destroyed. */
-  const closedStreams = new WeakSet<ServerHttp2Stream>();
+  /** When a check first found a stream closed and not destroyed. */
+  const closedAt = new WeakMap<ServerHttp2Stream, number>();
   const cuts: Record<ResponseCutCause, number> = { unsent_bytes: 0, response_deadline: 0 };
   let openRequests = 0;
   let checkAt = REQUESTS_PER_CHECK;
@@ -119,10 +119,7 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     }
     // A copy: streams that are closed leave the list.
     for (const { stream } of [...streams]) {
-      if (stream.closed) {
-        destroyClosed(stream);
-        continue;
-      }
+      if (stream.closed) destroyClosed(stream, now);
       const waiting = stream.writableLength;
       bytes += stream.readableLength;
       if (waiting === 0 && !isComplete(stream) && !backlogs.has(stream)) continue;
@@ -136,10 +133,11 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
   }
 
   /** Node.js keeps a stream for ever that its caller resets with NO_ERROR before its response is sent. */
-  function destroyClosed(stream: ServerHttp2Stream): void {
-    // One that has just been closed may still have to report the end of its response.
-    if (closedStreams.has(stream)) stream.destroy();
-    else closedStreams.add(stream);
+  function destroyClosed(stream: ServerHttp2Stream, now: number): void {
+    const since = closedAt.get(stream);
+    if (since === undefined) closedAt.set(stream, now);
+    // Not at once: one that has just been closed may still have to report the end of its response.
+    else if (now - since >= CHECK_INTERVAL_MS) stream.destroy();
   }
 
   function checkHttp1(socket: Socket, now: number): number {
