@@ -18,11 +18,12 @@ export default defineConfig({
   },
   test: {
     // Bounds that only a hang exceeds: no verdict may depend on how busy the machine is.
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     // More than two cores have work for: many tests only wait.
     maxWorkers: 3,
+    setupFiles: ["test/support/random-seed.ts"],
     projects: [
       {
         extends: true,
@@ -30,8 +31,6 @@ export default defineConfig({
           name: "unit",
           include: ["test/{unit,property}/**/*.test.ts"],
           setupFiles: ["test/support/unit-setup.ts"],
-          // The files of a worker share their modules: importing them takes longer than most tests.
-          isolate: false,
         },
       },
       { extends: true, test: { name: "process", include: ["test/process/**/*.test.ts"] } },

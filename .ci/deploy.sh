@@ -48,7 +48,7 @@ unshare --mount bash -ec '
 service=$!
 
 for _ in $(seq 100); do
-  url=$(sed -n 's/^hop-gateway listens on //p' "$work/log")
+  url=$(sed -n 's/^hop-gateway listens on \([^ ]*\).*/\1/p' "$work/log")
   metrics=$(sed -n 's/^hop-gateway serves metrics at //p' "$work/log")
   if [ -n "$url" ] || ! kill -0 "$service" 2>/dev/null; then break; fi
   sleep 0.1

@@ -6,7 +6,8 @@ import {
 } from "../test/support/attacks/attacked-chains.js";
 import { type AttackedService, startAttackedService } from "../test/support/attacks/attacked-service.js";
 import { addPendingTransfer } from "../test/support/attacks/attacked-transfers.js";
-import { POLITE_ADDRESS } from "../test/support/attacks/caller-addresses.js";
+import type { BatchAttack } from "../test/support/attacks/batch-attacks.js";
+import { hostileAddress, POLITE_ADDRESS } from "../test/support/attacks/caller-addresses.js";
 import { createLatencySamples } from "../test/support/attacks/latency-samples.js";
 import type { MemoryAttack, MemoryAttackOptions, MemoryAttackTarget } from "../test/support/attacks/memory-attacks.js";
 import { startPoliteClient } from "../test/support/attacks/polite-client.js";
@@ -32,7 +33,14 @@ import {
   serveChains,
   startHostileLookups,
 } from "./support/attackers.js";
+import { measureNestedCaller, measureNestedOperator } from "./support/nested-responses.js";
 import { runBench, startServer } from "./support/server-process.js";
+import {
+  measureSharedFollower,
+  measureWatchStorm,
+  serveHonestCaller,
+  serveWatchStorm,
+} from "./support/watch-attacks.js";
 
 // Attacks the service and measures what they take from it. ATTACKS names some of the scenarios, ATTACKED_MAIN the main.js of
 // another build. Attackers have processes of their own with low priority; everything is on 127.0.0.1 and ends by itself.
@@ -46,6 +54,11 @@ const MAX_SLOW_SECONDS = 130;
 const MAX_RESIDENT_MB = 256;
 const FORGED_COMPLETIONS = 1_200;
 const POLITE_PER_SECOND = 100;
+const HONEST_PER_SECOND = 50;
+const BATCH_PAUSE_MS = 500;
+const MAX_HONEST_MS = 250;
+const MAX_BATCH_MS = 500;
+const MAX_CPU_SHARE = 0.4;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 interface Row {
@@ -262,6 +275,61 @@ const measureAllAtOnce = (isPersistent: boolean) => async (): Promise<Row> => {
   }
 };
 
+/** 100 quotes, as somebody else's batch. */
+const BATCH_PATH = `/v1/quotes?token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5&amount=${Array.from(
+  { length: 100 },
+  (_, index) => 30_000_000 + index,
+).join("&amount=")}`;
+
+/** An attack by batches beside an honest caller of quotes, and one of batches. */
+const measureBatches =
+  (title: string, batches: BatchAttack, { callers = 1, maxCpuShare = 1 } = {}) =>
+  async (): Promise<Row> => {
+    const chains = await startServer("chains", {});
+    const service = await startAttackedService(main, await fetchEnvironment(chains));
+    try {
+      await sendGet(service.port, `${QUOTE_PATH}25000000`);
+      const attacker = await startServer("attacker", {
+        target: getTarget(service),
+        attacks: [],
+        options: { callers },
+        batches,
+      });
+      const [began, cpuBefore] = [performance.now(), service.cpuSeconds()];
+      const path = (index: number): string => `${QUOTE_PATH}${26_000_000 + index}`;
+      const honest = startPoliteClient({ port: service.port, path, perSecond: HONEST_PER_SECOND });
+      const others = createLatencySamples();
+      const failed: number[] = [];
+      while (performance.now() - began < HOLD_SECONDS * 1_000) {
+        const { status, tookMs } = await sendGet(service.port, BATCH_PATH, hostileAddress(1));
+        others.add(tookMs);
+        if (status !== 200) failed.push(status);
+        await sleep(BATCH_PAUSE_MS);
+      }
+      const cpuShare = (service.cpuSeconds() - cpuBefore) / ((performance.now() - began) / 1_000);
+      const { sent } = await readAttacker(attacker);
+      await attacker.stop();
+      await honest.stop();
+      const failures = [...honest.failures].map(([kind, count]) => `${count} ${kind}`).concat(failed.map(String));
+      const [p50, p99] = [0.5, 0.99].map((share) => honest.latencies.quantile(share)) as [number, number];
+      const slowest = others.quantile(1);
+      return {
+        title,
+        result:
+          `${sent} requests, ${(cpuShare * 100).toFixed(0)} % of a core; quotes p50 ${p50.toFixed(0)}, p99 ${p99.toFixed(0)} ms; ` +
+          `another's batches up to ${slowest.toFixed(0)} ms; failed: ${failures.join(", ") || "none"}`,
+        goal: `p99 <= ${MAX_HONEST_MS} ms, batches <= ${MAX_BATCH_MS} ms${maxCpuShare < 1 ? ", < 40 % of a core" : ""}`,
+        isReached:
+          p99 <= MAX_HONEST_MS &&
+          slowest <= MAX_BATCH_MS &&
+          (maxCpuShare === 1 || cpuShare < maxCpuShare) &&
+          failures.length === 0,
+      };
+    } finally {
+      await Promise.all([service.stop(), chains.stop()]);
+    }
+  };
+
 const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
   "http2-unread": measureMemory(
     "HTTP/2, 100 connections x 250 streams of /v1/available-routes, window 0, never read",
@@ -294,6 +362,40 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
   "one-host-hangs": measureOneHost("hangs", { isHanging: true }),
   "slow-2s": measureSlowChains(2_000),
   "slow-3.5s": measureSlowChains(3_500),
+  "gzip-protobuf": measureBatches("100 batches of 64 KB in 100 bytes a second, Connect and Protobuf", "gzip-protobuf", {
+    maxCpuShare: MAX_CPU_SHARE,
+  }),
+  "gzip-json": measureBatches("the same as JSON", "gzip-json", { maxCpuShare: MAX_CPU_SHARE }),
+  "gzip-grpc": measureBatches("the same over gRPC", "gzip-grpc", { maxCpuShare: MAX_CPU_SHARE }),
+  "gzip-grpc-web": measureBatches("the same over gRPC-Web", "gzip-grpc-web", { maxCpuShare: MAX_CPU_SHARE }),
+  "gzip-streams": measureBatches("240 gRPC streams of them at once, every two seconds", "gzip-streams"),
+  batches: measureBatches("100 connections of batches of 100 quotes that search for their amount", "batches"),
+  "batches-callers": measureBatches("the same from 100 callers", "batches", { callers: 100 }),
+  "watches-reset": () =>
+    measureWatchStorm(main, {
+      title: "20,000 watches of unknown hashes opened and reset at once by one caller, endpoints at 50 ms",
+      watches: 20_000,
+      behaviour: { latencyMs: 50 },
+    }),
+  "watches-reset-callers": () =>
+    measureWatchStorm(main, {
+      title: "the same, open for 3 s, with a caller each",
+      watches: 20_000,
+      hasCallerEach: true,
+      holdMs: 3_000,
+      behaviour: { latencyMs: 50 },
+    }),
+  "watches-reset-hanging": () =>
+    measureWatchStorm(main, {
+      title: "the same with 40,000 watches and endpoints that hang",
+      watches: 40_000,
+      hasCallerEach: true,
+      holdMs: 3_000,
+      behaviour: { isHanging: true },
+    }),
+  "nested-operator": () => measureNestedOperator(main),
+  "nested-caller": () => measureNestedCaller(main),
+  "shared-follower": () => measureSharedFollower(main),
   all: measureAllAtOnce(false),
   "all-persistent": measureAllAtOnce(true),
 };
@@ -314,4 +416,9 @@ async function measure(): Promise<void> {
     console.log(`| ${title} | ${result} | ${goal} | ${isReached ? "reached" : "missed"} |`);
 }
 
-await runBench(measure, { attacker: serveAttacker, chains: serveChains });
+await runBench(measure, {
+  attacker: serveAttacker,
+  chains: serveChains,
+  watchStorm: serveWatchStorm,
+  honestCaller: serveHonestCaller,
+});

@@ -57,6 +57,7 @@ const CCTP_SNAPSHOT: CctpSnapshot = {
   destinationIsL1: false,
   feeMultiplier: 1.9,
   feeBps: 12,
+  burnLimit: undefined,
   minBonderFee: 100_000n,
   sourceSwap: undefined,
   delivery: { gasPrice: GWEI / 20n, gas: 210_000n, l1Fee: 0n },

@@ -3,9 +3,10 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
-import { openIndex } from "../src/transfers/index/store/open-index.js";
-import { createTransferLister } from "../src/transfers/list/transfer-lister.js";
-import { createIndexLookup } from "../src/transfers/sources/index-source.js";
+import { isPromise, type MaybePromise, mapMaybeAsync } from "../src/resilience/maybe-async.js";
+import { TransferLister } from "../src/transfers/index/list/transfer-lister.js";
+import { openTransferIndex, type TransferIndex } from "../src/transfers/index/transfer-index.js";
+import { IndexLookup } from "../src/transfers/sources/index-lookup.js";
 import type { LookupContext } from "../src/transfers/sources/transfer-source.js";
 import { createSyntheticIndex } from "./support/synthetic-index.js";
 
@@ -16,18 +17,22 @@ const network = getNetwork("mainnet");
 const LOOKUPS = 50_000;
 const PAGES = 2_000;
 
-function measure(
+const toList = (status: MaybePromise<unknown>): MaybePromise<readonly unknown[]> =>
+  mapMaybeAsync(status, (found) => [found]);
+
+async function measure(
   name: string,
   keys: readonly string[],
-  find: (key: string) => readonly unknown[],
+  find: (key: string) => MaybePromise<readonly unknown[]>,
   runs = LOOKUPS,
-): void {
+): Promise<void> {
   const times: number[] = [];
   let found = 0;
   for (let count = 0; count < runs; count++) {
     const key = keys[Math.floor(Math.random() * keys.length)] ?? "";
     const began = performance.now();
-    found += find(key).length;
+    const result = find(key);
+    found += (isPromise(result) ? await result : result).length;
     times.push((performance.now() - began) * 1_000);
   }
   times.sort((a, b) => a - b);
@@ -46,17 +51,16 @@ try {
     `${ROWS} rows, written in ${seconds.toFixed(1)} s; ${(size / 1e6).toFixed(0)} MB, ${Math.round(size / ROWS)} bytes a row`,
   );
 
-  const { reader, close } = await openIndex(file, network);
+  const index = await openTransferIndex({ kind: "sqlite", file }, network);
+  const { reader } = index;
   for (const pass of ["first pass", "second pass"]) {
-    measure(`by transfer ID, ${pass}`, transferIds, reader.findByTransferId);
-    measure(`by transaction hash, sent or delivered, ${pass}`, transactionHashes, reader.findByTransactionHash);
+    await measure(`by transfer ID, ${pass}`, transferIds, (id) => reader.findByTransferId(id));
+    await measure(`by transaction hash, sent or delivered, ${pass}`, transactionHashes, (hash) =>
+      reader.findByTransactionHash(hash),
+    );
   }
-  const source = createIndexLookup({
-    getIndex: () => reader,
-    network,
-    getPollIntervalMs: () => 2_000,
-    now: () => 0,
-  });
+  const read: TransferIndex["read"] = (query, reading) => index.read(query, reading);
+  const lookup = new IndexLookup(read, network, () => 0);
   const context: LookupContext = {
     network,
     chains: {
@@ -69,28 +73,35 @@ try {
     remainingMs: () => 1_000,
     signal: new AbortController().signal,
   };
-  measure("status by transfer ID", transferIds, (id) => [
-    source.findKnownStatus({ transferId: id, transactionHash: undefined }, context),
-  ]);
-  measure("status by transaction hash", transactionHashes, (hash) => [
-    source.findKnownStatus({ transferId: undefined, transactionHash: hash }, context),
-  ]);
-  const lister = createTransferLister({ readIndex: (query) => query(reader), network, now: Date.now });
+  await measure("status by transfer ID", transferIds, (id) =>
+    toList(lookup.findKnownStatus({ transferId: id, transactionHash: undefined }, context)),
+  );
+  await measure("status by transaction hash", transactionHashes, (hash) =>
+    toList(lookup.findKnownStatus({ transferId: undefined, transactionHash: hash }, context)),
+  );
+  const lister = new TransferLister(read, network);
   const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
   const caller = { caller: "", signal: context.signal };
   for (const pass of ["first pass", "second pass"])
-    measure(
+    await measure(
       `page of 50 by account, ${pass}`,
       accounts,
-      (account) => {
-        const list = lister.list({ account, ...any }, undefined, 50, caller);
-        return "transfers" in list ? list.transfers : [];
-      },
+      (account) => mapMaybeAsync(lister.list({ account, ...any }, undefined, 50, caller), ({ transfers }) => transfers),
       PAGES,
     );
+  const sent = new Map(
+    await Promise.all(
+      transferIds.slice(0, PAGES).map(async (id) => [id, (await reader.findByTransferId(id))[0]?.sent] as const),
+    ),
+  );
+  const readTree = async (id: string) => {
+    const query = sent.get(id);
+    return (query && (await reader.readTree(query))?.leaves) ?? [];
+  };
+  await measure("tree of 1,000 transfers, by one of them", [...sent.keys()], readTree, PAGES);
   const unknown = Array.from({ length: 1_000 }, () => `0x${randomBytes(32).toString("hex")}`);
-  measure("by an unknown transaction hash", unknown, reader.findByTransactionHash);
-  close();
+  await measure("by an unknown transaction hash", unknown, (hash) => reader.findByTransactionHash(hash));
+  await index.close();
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { totalmem } from "node:os";
-import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import { getNetwork } from "../src/hop/networks.js";
-import { monotonicNow } from "../src/resilience/clock.js";
-import { LIST_START } from "../src/transfers/index/store/pages/transfer-page.js";
-import { parsePostgresUrl } from "../src/transfers/index/store/postgres/connection/location.js";
-import { openPostgresIndex } from "../src/transfers/index/store/postgres/postgres-index.js";
-import type { TransferIndexReader } from "../src/transfers/index/store/transfer-index.js";
+import type { MaybePromise } from "../src/resilience/maybe-async.js";
+import { openPostgresDatabase } from "../src/transfers/index/database/postgres-database.js";
+import { parsePostgresUrl } from "../src/transfers/index/database/postgres-location.js";
+import type { IndexReader } from "../src/transfers/index/index-reader.js";
+import { LIST_START } from "../src/transfers/index/list/transfer-lister.js";
+import { TransferIndex } from "../src/transfers/index/transfer-index.js";
 import { startPostgres } from "../test/replicas/support/postgres-server.js";
 import { ACCOUNT_SQL, fillIndex, KEY_SQL } from "./support/postgres-fill.js";
 
@@ -27,17 +27,11 @@ const primary = parsePostgresUrl(process.env.INDEX ?? (await server?.openDatabas
 if (primary === undefined) throw new Error("INDEX is not postgres://...");
 const network = getNetwork("mainnet");
 const chainIds = [...network.chains.values()].map(({ chainId }) => chainId);
-const stopping = new AbortController();
-const index = await openPostgresIndex({
-  location: { primary, read: undefined, listen: undefined, poolSize: 10, statementTimeoutMs: 600_000 },
-  network,
-  now: monotonicNow,
-  sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
-  onAvailability: () => {},
-  signal: stopping.signal,
-});
+const location = { primary, read: undefined, listen: undefined, poolSize: 10, statementTimeoutMs: 600_000 };
+const database = await openPostgresDatabase(location, () => {});
+const index = new TransferIndex(database, network);
 const run = async (text: string): Promise<Record<string, unknown>[]> =>
-  (await sql.raw<Record<string, unknown>>(text).execute(index.db)).rows;
+  (await sql.raw<Record<string, unknown>>(text).execute(database.builder)).rows;
 
 /** Starts a server that may use half of the memory, as one on a machine of its own would. */
 async function startOwnServer() {
@@ -94,7 +88,7 @@ try {
   const startedAt = performance.now();
   const [existing] = await run("select count(*)::int as count from cursors");
   if (existing?.count === 0) {
-    await fillIndex({ pool: index.pools.write, chainIds, transfers: TRANSFERS });
+    await fillIndex({ pool: database.pools.write, chainIds, transfers: TRANSFERS });
     console.log(`${TRANSFERS} transfers, filled in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
   }
   const [size] = await run("select pg_database_size(current_database()) as bytes");
@@ -102,8 +96,8 @@ try {
     `${(Number(size?.bytes) / 1e9).toFixed(1)} GB, ${Math.round(Number(size?.bytes) / TRANSFERS)} bytes a transfer`,
   );
   await loadIntoMemory();
-  const find = (query: (reader: TransferIndexReader) => readonly unknown[]) =>
-    index.reader.read(query).then((transfers) => transfers.length);
+  const find = async (query: (reader: IndexReader) => MaybePromise<readonly unknown[]>) =>
+    (await query(index.reader)).length;
   const ids = await listKeys(KEY_SQL.transferId);
   const sent = await listKeys(KEY_SQL.send);
   const delivered = await listKeys(KEY_SQL.delivery);
@@ -119,7 +113,7 @@ try {
   );
   for (const [name, account] of Object.entries(accounts))
     await measure(`page of ${PAGE_SIZE}, account with ${name}`, PAGES, (n) =>
-      find((reader) => reader.readPage({ ...PAGE, account: account(n) }).entries),
+      find(async (reader) => (await reader.readPage({ ...PAGE, account: account(n) })).entries),
     );
   for (const [name, filter] of Object.entries({
     "a token without transfers": { token: "HOP" },
@@ -127,8 +121,9 @@ try {
   }))
     await measure(`1,000 transfers of the largest account, filtered by ${name}`, PAGES / 5, (n) =>
       find(
-        (reader) =>
-          reader.readPage({ ...PAGE, account: accounts["a tenth of all transfers"](n), rows: 1_000, filter }).entries,
+        async (reader) =>
+          (await reader.readPage({ ...PAGE, account: accounts["a tenth of all transfers"](n), rows: 1_000, filter }))
+            .entries,
       ),
     );
   await measure("by an unknown transaction hash", LOOKUPS, () => {
@@ -137,11 +132,10 @@ try {
   });
   const newest = { block: Number.MAX_SAFE_INTEGER, logIndex: Number.MAX_SAFE_INTEGER };
   await measure("500 deliveries for delivery times", 500, async (n) => {
-    const rows = await index.readDelivered(chainIds[n % chainIds.length] ?? 1, newest, 500);
+    const rows = await index.reader.readDelivered(chainIds[n % chainIds.length] ?? 1, newest, 500);
     return rows.length;
   });
 } finally {
-  stopping.abort();
   await index.close();
   await server?.close();
 }

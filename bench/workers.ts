@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { startRedis } from "../test/replicas/support/redis-server.js";
 import { computeMedian } from "./support/compare-servers.js";
 import { enableIntervalMining } from "./support/interval-mining.js";
 import { createHttpLoads } from "./support/load/create-loads.js";
@@ -9,8 +10,8 @@ import { buildQuotePath, fetchRoutes } from "./support/routes.js";
 import { runBench } from "./support/server-process.js";
 import { type ServiceProcess, startService } from "./support/service-process.js";
 
-// Measures what several workers cost the chains: upstream requests and quotes per second with WORKERS=3 and with one
-// process. The local chains produce blocks about as often as the real ones.
+// Measures what several workers cost the chains: upstream requests and quotes per second with WORKERS=3, which share through
+// Redis, and with one process. The local chains produce blocks about as often as the real ones.
 
 const WORKER_COUNTS = [1, 3];
 const ROUTES = 10;
@@ -32,10 +33,11 @@ interface Candidate {
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   await enableIntervalMining(environment);
+  const redis = await startRedis();
   const candidates: Candidate[] = [];
   for (const workers of WORKER_COUNTS) {
     const upstreams = await proxyUpstreams(environment);
-    const service = await startService({ ...upstreams.environment, WORKERS: `${workers}` });
+    const service = await startService({ ...upstreams.environment, WORKERS: `${workers}`, SHARED_STATE: redis.url });
     candidates.push({ workers, upstreams, service, perSecond: [], upstreamPerSecond: [] });
   }
   try {
@@ -53,6 +55,7 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
       await service.stop();
       await upstreams.close();
     }
+    await redis.close();
   }
 }
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Creates the folder that is deployed: only what the service needs at run time. Requires Node.js and npm; also Python, make
-# and a C++ compiler if no hash of the SQLite driver's prebuilt binary is known (packaging/sqlite.js).
+# Creates the folder that is deployed: only what the service needs at run time. Requires Node.js and npm.
 #
 #   deploy/build.sh <folder>    then: node <folder>/dist/src/main.js
 set -euo pipefail
@@ -30,9 +29,10 @@ tar -xzf "$packed"/*.tgz -C "$folder" --strip-components=1 --no-same-owner
 cp package-lock.json "$folder"
 cp .npmrc "$folder"
 (cd "$folder" && npm ci --omit=dev --ignore-scripts)
-node packaging/sqlite.js "$folder"
 node packaging/licences.js "$folder"
 node packaging/sbom.js >"$folder/sbom.cdx.json"
 
-# The sources of the SQLite driver are not needed once it is built.
-rm -rf "$folder"/node_modules/better-sqlite3/{deps,src} "$folder/.npmrc"
+# The sources of the SQLite driver and its binaries for other platforms are not needed.
+driver=$folder/node_modules/@photostructure/sqlite
+find "$driver/prebuilds" -mindepth 1 -maxdepth 1 ! -name "$(node -p 'process.platform + "-" + process.arch')" -exec rm -r {} +
+rm -rf "$driver/src" "$folder/.npmrc"

@@ -32,8 +32,13 @@ export interface AssetsServer {
 /**
  * Serves what Hop and Circle host for the real network: the SDK's built-in settings, the bonders' liquidity, token prices,
  * and attestations of CCTP messages. It attests any message, since a request names only the hash.
+ *
+ * @param unattestedHashes Hashes of the messages that it does not attest.
  */
-export async function startAssetsServer(now: () => number = Date.now): Promise<AssetsServer> {
+export async function startAssetsServer(
+  unattestedHashes: readonly string[] = [],
+  now: () => number = () => Date.now(),
+): Promise<AssetsServer> {
   const documents: Readonly<Record<string, () => unknown>> = {
     "/mainnet/v1-core-config.json": () => buildCoreConfig("mainnet"),
     "/goerli/v1-core-config.json": () => buildCoreConfig("goerli"),
@@ -45,7 +50,9 @@ export async function startAssetsServer(now: () => number = Date.now): Promise<A
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
     const hash = /^\/v1\/attestations\/(0x[0-9a-f]{64})$/i.exec(pathname)?.[1];
-    if (hash !== undefined) sendJson(response, 200, { status: "complete", attestation: signAttestation(hash) });
+    if (hash !== undefined && unattestedHashes.includes(hash.toLowerCase()))
+      sendJson(response, 200, { attestation: "PENDING", status: "pending_confirmations" });
+    else if (hash !== undefined) sendJson(response, 200, { status: "complete", attestation: signAttestation(hash) });
     else if (Object.hasOwn(documents, pathname)) sendJson(response, 200, documents[pathname]?.());
     else sendJson(response, 404, { error: "not found" });
   });

@@ -1,14 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqlite } from "../src/transfers/index/store/sqlite/sqlite.js";
 
 /** Before every block of the local chains, whose saved state can be older than an index by default covers. */
 const INDEX_FROM = "2020-01-01";
 
 /** An index of the demo's transfers. */
 export interface DemoIndex {
-  /** Variables that configure it. None if the user has chosen, or if SQLite's driver is not built. */
+  /** Variables that configure it. None if the user has chosen. */
   readonly environment: Readonly<Record<string, string>>;
   remove(): Promise<void>;
 }
@@ -17,21 +16,10 @@ export interface DemoIndex {
 export async function createDemoIndex({
   INDEX = "",
 }: Readonly<Record<string, string | undefined>>): Promise<DemoIndex> {
-  const none = { environment: {}, remove: async () => {} };
-  if (INDEX !== "" || !(await hasDriver())) return none;
+  if (INDEX !== "") return { environment: {}, remove: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), "hop-gateway-demo-"));
   return {
     environment: { INDEX: `sqlite:${join(folder, "transfers.db")}`, INDEX_FROM },
     remove: () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-/** `npm run build:sqlite` builds the native part of the driver. */
-async function hasDriver(): Promise<boolean> {
-  try {
-    (await openSqlite(":memory:")).close();
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,7 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { createGateway } from "../src/app/gateway.js";
-import { stopOnSignals } from "../src/app/stop-on-signals.js";
+import { stopOnSignals } from "../src/app/process-lifecycle.js";
 import { loadConfig } from "../src/config/config.js";
 import { hopChains } from "./chain/local-chains.js";
 import { createDemoIndex } from "./demo-index.js";
@@ -21,7 +23,8 @@ async function main(): Promise<void> {
   const { HOST = "127.0.0.1", METRICS_PORT = "0", LOG_LEVEL = "warn" } = process.env;
   const environment = { ...process.env, HOST, METRICS_PORT, LOG_LEVEL };
   // Validated early: a wrong value must not show only after nine chains have started.
-  loadConfig(environment);
+  const { host, port } = loadConfig(environment);
+  await assertPortIsFree(host, port);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
   const network = await startLocalNetwork({ log, blockTimeMs: DEMO_BLOCK_TIME_MS });
@@ -29,7 +32,11 @@ async function main(): Promise<void> {
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
     const gateway = await createGateway(loadConfig({ ...environment, ...index.environment, ...network.environment }));
-    const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
+    const { url, metricsUrl = `${url}/metrics` } = await gateway.start().catch(async (error: unknown) => {
+      // It still writes into the folder of the index.
+      await gateway.stop();
+      throw error;
+    });
     const unregister = await registerDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
       await Promise.all([gateway.stop(), unregister()]);
@@ -40,6 +47,18 @@ async function main(): Promise<void> {
   } catch (error) {
     await runCleanups([index.remove, network.stop]);
     throw error;
+  }
+}
+
+/** @throws Error that says how to choose another port */
+async function assertPortIsFree(host: string, port: number): Promise<void> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, host), "listening");
+    await new Promise((resolve) => server.close(resolve));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw new Error(`port ${port} is in use: PORT=0 npm run demo takes a free one`, { cause: error });
   }
 }
 

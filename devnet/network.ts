@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
-import { FEED_CHAINS } from "../src/prices/chainlink/feeds.js";
+import { FEED_CHAINS } from "../src/prices/chainlink-feeds.js";
 import { startAssetsServer } from "./assets-server.js";
 import { getCacheFolder } from "./cache/project-folders.js";
 import { computeStateName, openSavedState, type SavedState, saveChainState } from "./cache/saved-state.js";
@@ -80,7 +80,7 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
     const priced = FEED_CHAINS.flatMap(({ slug }) => chains.get(slug) ?? []);
     stops.push(mineRepeatedly(blockTimeMs === undefined ? priced : [...chains.values()], blockTimeMs));
 
-    const assets = await startAssetsServer();
+    const assets = await startAssetsServer(state.transfers.flatMap((transfer) => transfer.unattestedMessageHash ?? []));
     stops.push(assets.stop);
     const delay = bondDelaySeconds === undefined ? {} : { delaySeconds: bondDelaySeconds };
     const bonder = await createBonder({ chains, log, ...delay });

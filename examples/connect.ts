@@ -27,7 +27,7 @@ for (const { toChain, result } of batch.results)
 const { details } = await bridge.getQuote({ ...transfer, toChain: "arbitrum", view: "FULL" });
 console.log(`${details?.limits?.minAmount} is the least amount, ${details?.limits?.availableLiquidity} the most`);
 
-const transferHash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
+const transferHash = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5";
 const { amountFormatted, token, destinationChainSlug, state } = await bridge.getTransferStatus({ transferHash });
 console.log(`${amountFormatted} ${token} to ${destinationChainSlug}: ${State[state]}`);
 

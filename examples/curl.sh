@@ -37,7 +37,7 @@ watch() {
   rm "$pipe"
 }
 
-hash=0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
+hash=0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5
 
 get /v1/available-routes -d token=rETH -d toChain=ethereum
 get /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=arbitrum -d slippage=0.5

@@ -82,7 +82,7 @@ if (!full.ok) throw new Error(full.body.message);
 const limits = full.body.details?.limits;
 console.log(`${limits?.minAmount} is the least amount, ${limits?.availableLiquidity} the most`);
 
-const transferHash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
+const transferHash = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5";
 const status = await get("/v1/transfer-status", { transferHash });
 if (!status.ok) throw new Error(status.body.message);
 const { amountFormatted, token, destinationChainSlug, state } = status.body;

@@ -122,7 +122,7 @@ int main(int count, char** arguments) {
 
   hop_v1::GetTransferStatusRequest lookup;
   hop_v1::GetTransferStatusResponse status;
-  lookup.set_transfer_hash("0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073");
+  lookup.set_transfer_hash("0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5");
   if (!succeeded(call(bridge, &Bridge::GetTransferStatus, lookup, status))) return 1;
   std::cout << status.amount_formatted() << " " << status.token() << " to " << status.destination_chain_slug()
             << ": " << hop_v1::GetTransferStatusResponse::State_Name(status.state()) << "\n";

@@ -79,7 +79,7 @@ def main(address):
         limits = full.details.limits
         print(f"{limits.min_amount} is the least amount, {limits.available_liquidity} the most")
 
-        transfer_hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073"
+        transfer_hash = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5"
         status = call(bridge.GetTransferStatus, hop.GetTransferStatusRequest(transfer_hash=transfer_hash))
         state = hop.GetTransferStatusResponse.State.Name(status.state)
         print(f"{status.amount_formatted:g} {status.token} to {status.destination_chain_slug}: {state}")

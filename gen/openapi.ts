@@ -110,6 +110,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/withdrawal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns what it takes to withdraw a transfer that no bonder has paid, or to redeem one over CCTP: a Merkle proof, or the message with its attestation
+         * @description Returns what it takes to withdraw a transfer that no bonder has paid, or to redeem one over CCTP: a Merkle proof, or the message with its attestation. Both are checked against the chains before they are returned. Sends nothing.
+         *
+         *     At least one of `transferId`, `transferHash`, `transactionHash` is required.
+         */
+        get: operations["getWithdrawal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/available-routes": {
         parameters: {
             query?: never;
@@ -118,8 +140,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the routes that are open for transfers and quotes
-         * @description Lists the routes that are open for transfers and quotes.
+         * Lists the routes that are open for transfers and quotes, except for those of USDC that Circle has closed on their chain since: this list does not read the chains
+         * @description Lists the routes that are open for transfers and quotes, except for those of USDC that Circle has closed on their chain since: this list does not read the chains.
          */
         get: operations["listAvailableRoutes"];
         put?: never;
@@ -140,11 +162,10 @@ export interface components {
          */
         Amount: string;
         /**
-         * @description Slug of a chain. Not every network has every chain.
+         * @description Slug of a chain, in any case, or its chain ID. Not every network has every chain.
          * @example polygon
-         * @enum {string}
          */
-        Chain: "ethereum" | "optimism" | "arbitrum" | "polygon" | "gnosis" | "nova" | "base" | "linea" | "polygonzk";
+        ChainName: string;
         /**
          * Format: double
          * @description Percentage: 0.5 means 0.5 %. In a query, a plain decimal number without sign, exponent or spaces.
@@ -229,16 +250,16 @@ export interface components {
             rate: number;
             /**
              * Format: double
-             * @description By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. 0 where the pools cannot swap a tiny amount.
+             * @description By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. Left out where the pools cannot swap a tiny amount.
              */
-            priceImpact: number;
+            priceImpact?: number;
             /** @description Fee of the pool on the destination chain that Hop's own clients show, in hundredths of a percent. It is part of the rate, not of the total fee. */
             lpFeeBps: number;
             /** @description Fees of both pools by these constants, in the token's smallest unit; part of the rate too. */
             lpFees: components["schemas"]["AmountOrZero"];
             /** @description Which amounts the route can carry now. */
             limits?: components["schemas"]["QuoteLimits"];
-            /** @description How long transfers on this route took, by the index of this server. */
+            /** @description How long transfers on this route took, by the index of this server. Left out without samples. */
             deliveryTime?: components["schemas"]["DeliveryTime"];
             /** @description The transaction on the destination chain. */
             gas?: components["schemas"]["DestinationGas"];
@@ -276,11 +297,11 @@ export interface components {
         QuoteLimitsLiquidityBasis: "BONDER_CREDIT" | "CCTP_BURN_LIMIT" | "UNLIMITED" | "UNKNOWN";
         /** @description How long transfers on a route took in the last 30 days, from the sending block to the delivering block. */
         DeliveryTime: {
-            /** @description Half of the transfers were faster, in seconds; 0 without samples. */
+            /** @description Half of the transfers were faster, in seconds. */
             p50Seconds: number;
-            /** @description Nine of ten transfers were faster, in seconds; 0 without samples. */
+            /** @description Nine of ten transfers were faster, in seconds. */
             p90Seconds: number;
-            /** @description Number of transfers; 0 if this server has no index. */
+            /** @description Number of transfers, at least 1. */
             samples: number;
         };
         /** @description The transaction that pays out on the destination chain. All values are "0" for transfers from ethereum, which cost their sender nothing there. */
@@ -332,9 +353,9 @@ export interface components {
         };
         /** @description A quote, or why there is none. What was requested is repeated up to a length of 100 characters. */
         QuoteResult: {
-            /** @description Source chain, as requested. */
+            /** @description Slug of the source chain; the requested text if there is no such chain. */
             fromChain: string;
-            /** @description Destination chain, as requested. */
+            /** @description Slug of the destination chain; the requested text if there is no such chain. */
             toChain: string;
             /** @description Token, as requested. */
             token: string;
@@ -418,7 +439,7 @@ export interface components {
         TransferId: string;
         /**
          * @description Transaction hash: 32 bytes as 0x-prefixed hex.
-         * @example 0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
+         * @example 0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5
          */
         Hash: string;
         /**
@@ -426,6 +447,12 @@ export interface components {
          * @example 137
          */
         ChainId: number;
+        /**
+         * @description Slug of a chain. Not every network has every chain.
+         * @example polygon
+         * @enum {string}
+         */
+        Chain: "ethereum" | "optimism" | "arbitrum" | "polygon" | "gnosis" | "nova" | "base" | "linea" | "polygonzk";
         /**
          * @description Account address: 20 bytes as 0x-prefixed hex.
          * @example 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
@@ -463,8 +490,8 @@ export interface components {
             source?: components["schemas"]["TransferLeg"];
             /** @description The transaction that delivered; not set while there is none, or if it has not been found. */
             destination?: components["schemas"]["TransferLeg"];
-            /** @description When half of the transfers of this route would have been received, in Unix seconds: `timestamp` plus the route's p50. 0 if this server does not know it. */
-            estimatedDeliveryAt: components["schemas"]["UnixTime"];
+            /** @description When half of the transfers of this route would have been received, in Unix seconds: `timestamp` plus the route's p50. Left out if this server does not know it. */
+            estimatedDeliveryAt?: components["schemas"]["UnixTime"];
         };
         /**
          * @description What the transfer waits for, or how it ended.
@@ -499,8 +526,10 @@ export interface components {
             transfers: components["schemas"]["GetTransferStatusResponse"][];
             /** @description Token of the next page; empty on the last one. Opaque. */
             nextPageToken: string;
-            /** @description Since when every chain is indexed, in Unix seconds: transfers sent before may be missing. */
+            /** @description Since when the chains that the filters can touch are indexed, in Unix seconds: transfers sent before may be missing. The time of a block that was read; where the whole history of these chains was, 17 June 2021, when Hop's first contract was deployed. */
             coveredFrom: components["schemas"]["UnixTime"];
+            /** @description Up to when they are indexed, in Unix seconds: the time of the newest block that was read, of the chain where it is oldest. What happened later may be missing. */
+            coveredUntil: components["schemas"]["UnixTime"];
         };
         /** @description A watched transfer that no source knows. It has the field by which it is watched. */
         UnknownTransfer: {
@@ -513,6 +542,89 @@ export interface components {
         };
         /** @description Marks a position in a watch. */
         Bookmark: Record<string, never>;
+        /** @description What it takes to withdraw or redeem a transfer. Hex is lower case. */
+        GetWithdrawalResponse: {
+            /** @description Transfer ID: 0x-prefixed hex; for a transfer from ethereum the transaction hash, for CCTP the decimal nonce. */
+            transferId: components["schemas"]["TransferId"];
+            /** @description Hash of the sending transaction, 0x-prefixed hex. */
+            transactionHash: components["schemas"]["Hash"];
+            /** @description Token symbol. */
+            token: components["schemas"]["TokenSymbol"];
+            /** @description Slug of the source chain. */
+            sourceChainSlug: components["schemas"]["Chain"];
+            /** @description Chain ID of the source chain. */
+            sourceChainId: components["schemas"]["ChainId"];
+            /** @description Slug of the destination chain. */
+            destinationChainSlug: components["schemas"]["Chain"];
+            /** @description Chain ID of the destination chain. */
+            destinationChainId: components["schemas"]["ChainId"];
+            /** @description Recipient at the destination, 0x-prefixed hex. */
+            recipientAddress: components["schemas"]["Address"];
+            /** @description Amount transferred, in the token's smallest unit, as in the status: a withdrawal pays it without a fee and without a swap, on an L2 in hTokens. */
+            amount: components["schemas"]["AmountOrZero"];
+            /** @description What can be done now. */
+            state: components["schemas"]["GetWithdrawalResponseState"];
+            /** @description From when anybody may commit the transfers that wait on the source chain, in Unix seconds; a bonder may at any time. Left out where no time is known. */
+            availableAt?: components["schemas"]["UnixTime"];
+            /** @description Hash of the transaction that paid the recipient, 0x-prefixed hex; empty if there is none yet or it has not been found. */
+            receivedTransactionHash: components["schemas"]["Hash"] | "";
+            /** @description IDs of the other transfers that the same transaction sent, in log order. */
+            otherTransferIds: components["schemas"]["TransferId"][];
+            /** @description Arguments of `withdraw` on Hop's bridge. */
+            merkleProof?: components["schemas"]["MerkleProof"];
+            /** @description Arguments of `receiveMessage` on Circle's MessageTransmitter. */
+            cctp?: components["schemas"]["CctpMessage"];
+        };
+        /**
+         * @description What can be done for the recipient now.
+         *
+         *     - `RECEIVED`: Nothing: the recipient has been paid.
+         *     - `WAITING_FOR_COMMIT`: The transfer is in no committed transfer root yet. `availableAt` says from when anybody may commit.
+         *     - `WAITING_FOR_ROOT`: Its transfer root is committed, and has not reached the destination yet. The proof is complete.
+         *     - `WITHDRAWABLE`: Anybody can withdraw it for the recipient: a call of `withdraw` with the proof succeeds at the newest block.
+         *     - `WAITING_FOR_ATTESTATION`: CCTP: the burn is not attested yet, or the attestation source of this server is switched off, as a `Warning` header then says.
+         *     - `REDEEMABLE`: CCTP: anybody can redeem it for the recipient: a call of `receiveMessage` succeeds at the newest block.
+         *     - `BLOCKED`: The proof or the message is right, and the contract refuses it. A `Warning` header has its words.
+         *     - `AUTOMATIC`: From ethereum: the messenger of the destination chain delivers it. There is no proof.
+         * @enum {string}
+         */
+        GetWithdrawalResponseState: "RECEIVED" | "WAITING_FOR_COMMIT" | "WAITING_FOR_ROOT" | "WITHDRAWABLE" | "WAITING_FOR_ATTESTATION" | "REDEEMABLE" | "BLOCKED" | "AUTOMATIC";
+        /** @description Arguments of `withdraw` on the bridge of the destination, beside recipient and amount. Numbers of 256 bits are decimal strings: `deadline` too, since it is part of the transfer ID and a sender may choose any. */
+        MerkleProof: {
+            /** @description Hop's bridge of the token on the destination chain. */
+            bridgeAddress: components["schemas"]["Address"];
+            /** @description Nonce of the transfer, 32 bytes. */
+            transferNonce: components["schemas"]["Bytes32"];
+            /** @description Fee that the sender granted the bonder. A withdrawal does not charge it. */
+            bonderFee: components["schemas"]["AmountOrZero"];
+            /** @description Minimum output that the sender set for the swap at the destination. A withdrawal makes no swap. */
+            amountOutMin: components["schemas"]["AmountOrZero"];
+            /** @description Deadline that the sender set for that swap, in Unix seconds. */
+            deadline: string;
+            /** @description Root of the Merkle tree that the source bridge committed. */
+            rootHash: components["schemas"]["Bytes32"];
+            /** @description Sum of the amounts of the tree's transfers, in the token's smallest unit. */
+            transferRootTotalAmount: components["schemas"]["AmountOrZero"];
+            /** @description Position of the transfer among the leaves of the tree, from 0. */
+            transferIdTreeIndex: number;
+            /** @description Siblings of the path from the leaf to the root, from the bottom up; none for a tree of one leaf. */
+            siblings: components["schemas"]["Bytes32"][];
+            /** @description Number of leaves of the tree. */
+            totalLeaves: number;
+            /** @description Hash of the transaction that committed the root on the source chain. */
+            commitTransactionHash: components["schemas"]["Hash"];
+        };
+        /** @description 32 bytes as 0x-prefixed hex. */
+        Bytes32: string;
+        /** @description Arguments of `receiveMessage` on the destination's MessageTransmitter. */
+        CctpMessage: {
+            /** @description Circle's MessageTransmitter on the destination chain. */
+            messageTransmitterAddress: components["schemas"]["Address"];
+            /** @description The message that the burn emitted. */
+            message: string;
+            /** @description Signatures of Circle's attesters; left out while there is none. */
+            attestation?: string;
+        };
         /** @description A token with a source and a destination chain. */
         Route: {
             /** @description Token symbol. */
@@ -820,6 +932,11 @@ export interface components {
          */
         Vary: string;
         /**
+         * @description What a caller should know of an answer that is right: `299 - "text"`, or several, separated by commas.
+         * @example 299 - "Circle's CCTP V1 burns no such amount in one transfer: USDC optimism>base 7000000 (limit 5000000)"
+         */
+        Warning: string;
+        /**
          * @description Methods that the path supports.
          * @example GET, HEAD, OPTIONS
          */
@@ -863,15 +980,15 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * @description Slug of the source chain. Required.
+                 * @description Slug (in any case) or chain ID of the source chain. Required.
                  * @example polygon
                  */
-                fromChain: components["schemas"]["Chain"];
+                fromChain: components["schemas"]["ChainName"];
                 /**
-                 * @description Slug of the destination chain. Required.
+                 * @description Slug (in any case) or chain ID of the destination chain. Required.
                  * @example arbitrum
                  */
-                toChain: components["schemas"]["Chain"];
+                toChain: components["schemas"]["ChainName"];
                 /**
                  * @description Slippage tolerance in percent: 0.5 means 0.5 %. 0 <= slippage < 100. Required; 0 is a valid value.
                  * @example 0.5
@@ -929,6 +1046,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -959,6 +1077,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1009,17 +1128,17 @@ export interface operations {
                  */
                 token: string;
                 /**
-                 * @description Slug of the source chain. Required without `requests`.
+                 * @description Slug (in any case) or chain ID of the source chain. Required without `requests`.
                  * @example polygon
                  */
-                fromChain: components["schemas"]["Chain"];
+                fromChain: components["schemas"]["ChainName"];
                 /**
-                 * @description Slugs of the destination chains, in the order of the results; none: every chain to which there is a route, in the order of available routes.
+                 * @description Slugs (in any case) or chain IDs of the destination chains, in the order of the results; none: every chain to which there is a route, in the order of available routes.
                  * @example [
                  *       "arbitrum"
                  *     ]
                  */
-                toChain?: components["schemas"]["Chain"][];
+                toChain?: components["schemas"]["ChainName"][];
                 /**
                  * @description Amounts to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1. Each is quoted for each destination; results have all amounts of the first destination first. 100 quotes at most. Required without `requests`.
                  * @example [
@@ -1067,6 +1186,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1107,6 +1227,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1132,7 +1253,7 @@ export interface operations {
                 transferId?: components["schemas"]["TransferIdInAnyCase"];
                 /**
                  * @description Hash of the transaction that sent or delivered the transfer, 0x-prefixed hex, upper or lower case.
-                 * @example 0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
+                 * @example 0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5
                  */
                 transferHash?: components["schemas"]["HashInAnyCase"];
                 /** @description Another name for `transferHash`. If both are given, they must be equal. */
@@ -1187,6 +1308,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1206,7 +1328,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "transferId": "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a",
-                     *       "transactionHash": "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073",
+                     *       "transactionHash": "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5",
                      *       "sourceChainId": 42161,
                      *       "sourceChainSlug": "arbitrum",
                      *       "destinationChainId": 10,
@@ -1222,7 +1344,7 @@ export interface operations {
                      *       "bonderFeeFormatted": 50,
                      *       "bonderFeeUsd": 1,
                      *       "bonded": true,
-                     *       "bondTransactionHash": "0x2518e8f5671542363b63ad2d50fc9e2fe79437bd4e3afe4eeb2a75e6b66e7162",
+                     *       "bondTransactionHash": "0xc84dce5bf3cdc96586a46c1d9277bb6f0b5638b5ece601df1c35c4f99441aaaf",
                      *       "bonderAddress": "0x881296edcb252080bd476c464ceb521d08df7631",
                      *       "token": "HOP",
                      *       "timestamp": 1794990081,
@@ -1241,6 +1363,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1307,15 +1430,15 @@ export interface operations {
                  */
                 token?: string;
                 /**
-                 * @description Only transfers from this chain (slug).
+                 * @description Only transfers from this chain (slug in any case, or chain ID).
                  * @example polygon
                  */
-                fromChain?: components["schemas"]["Chain"];
+                fromChain?: components["schemas"]["ChainName"];
                 /**
-                 * @description Only transfers to this chain (slug).
+                 * @description Only transfers to this chain (slug in any case, or chain ID).
                  * @example arbitrum
                  */
-                toChain?: components["schemas"]["Chain"];
+                toChain?: components["schemas"]["ChainName"];
                 /**
                  * @description `mainnet` (the default) or `goerli`.
                  * @example mainnet
@@ -1358,6 +1481,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1369,7 +1493,7 @@ export interface operations {
                      *       "transfers": [
                      *         {
                      *           "transferId": "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a",
-                     *           "transactionHash": "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073",
+                     *           "transactionHash": "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5",
                      *           "sourceChainId": 42161,
                      *           "sourceChainSlug": "arbitrum",
                      *           "destinationChainId": 10,
@@ -1385,7 +1509,7 @@ export interface operations {
                      *           "bonderFeeFormatted": 50,
                      *           "bonderFeeUsd": 1,
                      *           "bonded": true,
-                     *           "bondTransactionHash": "0x2518e8f5671542363b63ad2d50fc9e2fe79437bd4e3afe4eeb2a75e6b66e7162",
+                     *           "bondTransactionHash": "0xc84dce5bf3cdc96586a46c1d9277bb6f0b5638b5ece601df1c35c4f99441aaaf",
                      *           "bonderAddress": "0x881296edcb252080bd476c464ceb521d08df7631",
                      *           "token": "HOP",
                      *           "timestamp": 1794990081,
@@ -1394,7 +1518,8 @@ export interface operations {
                      *         }
                      *       ],
                      *       "nextPageToken": "",
-                     *       "coveredFrom": 1763452800
+                     *       "coveredFrom": 1763452800,
+                     *       "coveredUntil": 1795213289
                      *     }
                      */
                     "application/json": components["schemas"]["ListTransfersResponse"];
@@ -1408,6 +1533,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1467,7 +1593,7 @@ export interface operations {
                 /**
                  * @description Hashes of sending or delivering transactions, 0x-prefixed hex, upper or lower case. Each stands for all its transfers.
                  * @example [
-                 *       "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073"
+                 *       "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5"
                  *     ]
                  */
                 transferHash?: components["schemas"]["HashInAnyCase"][];
@@ -1489,10 +1615,10 @@ export interface operations {
                 /** @description `resumeToken` of the last message of an earlier watch of the same transfers: what has not changed since is not sent again. Empty: a new watch. */
                 resumeToken?: string;
                 /**
-                 * @description Slug of the chain on which to look first.
+                 * @description Slug (in any case) or chain ID of the chain on which to look first.
                  * @example polygon
                  */
-                fromChain?: components["schemas"]["Chain"];
+                fromChain?: components["schemas"]["ChainName"];
                 /**
                  * @deprecated
                  * @description Has no effect: accepted because clients of the older server send it.
@@ -1528,7 +1654,7 @@ export interface operations {
                     /**
                      * @example event: transfer
                      *     id: <resumeToken>
-                     *     data: {"transferId":"0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a","transactionHash":"0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073","sourceChainId":42161,"sourceChainSlug":"arbitrum","destinationChainId":10,"destinationChainSlug":"optimism","accountAddress":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","amount":"5000000000000000000000","amountFormatted":5000,"amountUsd":100,"amountOutMin":"0","deadline":0,"recipientAddress":"0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc","bonderFee":"50000000000000000000","bonderFeeFormatted":50,"bonderFeeUsd":1,"bonded":true,"bondTransactionHash":"0x2518e8f5671542363b63ad2d50fc9e2fe79437bd4e3afe4eeb2a75e6b66e7162","bonderAddress":"0x881296edcb252080bd476c464ceb521d08df7631","token":"HOP","timestamp":1794990081,"state":"BONDED","otherTransferIds":[]}
+                     *     data: {"transferId":"0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a","transactionHash":"0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5","sourceChainId":42161,"sourceChainSlug":"arbitrum","destinationChainId":10,"destinationChainSlug":"optimism","accountAddress":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","amount":"5000000000000000000000","amountFormatted":5000,"amountUsd":100,"amountOutMin":"0","deadline":0,"recipientAddress":"0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc","bonderFee":"50000000000000000000","bonderFeeFormatted":50,"bonderFeeUsd":1,"bonded":true,"bondTransactionHash":"0xc84dce5bf3cdc96586a46c1d9277bb6f0b5638b5ece601df1c35c4f99441aaaf","bonderAddress":"0x881296edcb252080bd476c464ceb521d08df7631","token":"HOP","timestamp":1794990081,"state":"BONDED","otherTransferIds":[]}
                      *
                      *     event: unknown
                      *     id: <resumeToken>
@@ -1592,6 +1718,150 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    getWithdrawal: {
+        parameters: {
+            query?: {
+                /** @description Transfer ID: 32 bytes as 0x-prefixed hex, upper or lower case. For a transfer from ethereum it is the hash of the sending transaction, for a CCTP transfer a decimal nonce. */
+                transferId?: components["schemas"]["TransferIdInAnyCase"];
+                /**
+                 * @description Hash of the transaction that sent or delivered the transfer, 0x-prefixed hex, upper or lower case.
+                 * @example 0x9fac9ff7143db637f5c8516ae210cce48ce2075ff03f8311901e7db4a747d505
+                 */
+                transferHash?: components["schemas"]["HashInAnyCase"];
+                /** @description Another name for `transferHash`. If both are given, they must be equal. */
+                transactionHash?: components["schemas"]["HashInAnyCase"];
+                /**
+                 * @description `mainnet` (the default) or `goerli`.
+                 * @example mainnet
+                 */
+                network?: components["schemas"]["Network"];
+                /**
+                 * @description RPC endpoints to use for this request only, as a map from chain slug to URL.
+                 * @example {}
+                 */
+                rpcUrl?: {
+                    ethereum?: components["schemas"]["RpcUrl"];
+                    optimism?: components["schemas"]["RpcUrl"];
+                    arbitrum?: components["schemas"]["RpcUrl"];
+                    polygon?: components["schemas"]["RpcUrl"];
+                    gnosis?: components["schemas"]["RpcUrl"];
+                    nova?: components["schemas"]["RpcUrl"];
+                    base?: components["schemas"]["RpcUrl"];
+                    linea?: components["schemas"]["RpcUrl"];
+                    polygonzk?: components["schemas"]["RpcUrl"];
+                };
+                /**
+                 * @deprecated
+                 * @description Has no effect: accepted because clients of the older server send it.
+                 */
+                refresh?: components["parameters"]["Refresh"];
+            };
+            header?: {
+                /** @description ID of the request, for the log. A value of another form is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it takes to withdraw or redeem a transfer. Hex is lower case. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "transferId": "0x5e9aeab6168d1a1666647d491bfc3f517def663876bb5af65a99e0a86a279fcb",
+                     *       "transactionHash": "0x9fac9ff7143db637f5c8516ae210cce48ce2075ff03f8311901e7db4a747d505",
+                     *       "token": "HOP",
+                     *       "sourceChainSlug": "polygon",
+                     *       "sourceChainId": 137,
+                     *       "destinationChainSlug": "gnosis",
+                     *       "destinationChainId": 100,
+                     *       "recipientAddress": "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+                     *       "amount": "5000000000000000000000",
+                     *       "state": "WITHDRAWABLE",
+                     *       "receivedTransactionHash": "",
+                     *       "otherTransferIds": [],
+                     *       "merkleProof": {
+                     *         "bridgeAddress": "0x6f03052743cd99ce1b29265e377e320cd24eb632",
+                     *         "transferNonce": "0xb6fa47e4d2869c28781c78e96a780d70601eb1ffed2f48130b4d93fba1c1bab9",
+                     *         "bonderFee": "50000000000000000000",
+                     *         "amountOutMin": "0",
+                     *         "deadline": "0",
+                     *         "rootHash": "0xc4ffe1ea2eb6e52c6e909a12fb5a04f3d0dc23f0246cee4aa57b59ecd36dd51a",
+                     *         "transferRootTotalAmount": "10000000000000000000000",
+                     *         "transferIdTreeIndex": 1,
+                     *         "siblings": [
+                     *           "0x4b9891bbe1da24567884ee64046d45298feb5f807ed31e8538deac5d994e0f23"
+                     *         ],
+                     *         "totalLeaves": 2,
+                     *         "commitTransactionHash": "0x4501d76240e86af9418d44c8f2ea46de8ce0068d6904b197258ba9951a95aebf"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GetWithdrawalResponse"];
+                };
+            };
+            /** @description The cached response is still current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            /** @description - `TRANSFER_NOT_FOUND`: all chains have responded, and none of them knows this transfer */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {string} */
+                        code?: "not_found";
+                        /** @enum {string} */
+                        reason?: "TRANSFER_NOT_FOUND";
+                    };
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     listAvailableRoutes: {
         parameters: {
             query?: {
@@ -1606,15 +1876,15 @@ export interface operations {
                  */
                 token?: string;
                 /**
-                 * @description Only routes from this chain (slug).
+                 * @description Only routes from this chain (slug in any case, or chain ID).
                  * @example optimism
                  */
-                fromChain?: components["schemas"]["Chain"];
+                fromChain?: components["schemas"]["ChainName"];
                 /**
-                 * @description Only routes to this chain (slug).
+                 * @description Only routes to this chain (slug in any case, or chain ID).
                  * @example ethereum
                  */
-                toChain?: components["schemas"]["Chain"];
+                toChain?: components["schemas"]["ChainName"];
                 /**
                  * @description Not used by this operation; accepted so that all operations take the same parameters.
                  * @example {}
@@ -1660,6 +1930,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
@@ -1688,6 +1959,7 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    Warning: components["headers"]["Warning"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];

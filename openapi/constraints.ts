@@ -6,7 +6,8 @@ import { type JsonObject, omitEmpty } from "./json-object.js";
 export function toConstraints(rules: FieldRules | undefined): JsonObject {
   switch (rules?.type.case) {
     case "string": {
-      const { pattern, in: values, minLen, maxLen } = rules.type.value;
+      const { in: values, minLen, maxLen } = rules.type.value;
+      const pattern = toEcmaPattern(rules.type.value.pattern);
       return omitEmpty({ pattern, enum: values, minLength: toLength(minLen), maxLength: toLength(maxLen) });
     }
     case "double":
@@ -23,6 +24,12 @@ export function toConstraints(rules: FieldRules | undefined): JsonObject {
     default:
       return {};
   }
+}
+
+/** Returns a pattern of RE2 as one of ECMA-262, which has no flag in a pattern: `(?i)ab` becomes `[aA][bB]`. */
+function toEcmaPattern(pattern: string): string {
+  if (!pattern.startsWith("(?i)")) return pattern;
+  return pattern.slice(4).replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
 function toLength(length: bigint): number | undefined {

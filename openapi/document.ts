@@ -1,5 +1,5 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
-import { type GetRoute, readGetRoutes } from "../src/http/rest/get-routes.js";
+import { type GetRoute, readGetRoutes } from "../src/http/rest/annotations.js";
 import { getOperationOptions } from "./contract-options.js";
 import { firstSentence, getComment, getFileComment } from "./doc-comments.js";
 import { buildFieldExample, buildMessageExample } from "./examples.js";

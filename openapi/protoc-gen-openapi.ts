@@ -9,7 +9,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { runNodeJs } from "@bufbuild/protoplugin";
-import { findPackageRoot } from "../src/app/package-root.js";
+import { findPackageRoot } from "../src/app/package-files.js";
 import { generateOpenApi, type PackageInfo } from "./document.js";
 
 // A plugin for buf and protoc: generates the OpenAPI description of every method that `google.api.http` maps to GET.

@@ -28,7 +28,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const PACKAGES = ["package.json", "package-lock.json", "node_modules/.package-lock.json", "packaging/build.js"];
-const PAGE_INPUTS = [...PACKAGES, "tsconfig.json", "web"];
+// The pages contain a module of the client, and what it imports.
+const CLIENT_INPUTS = ["src/client", "src/chain/abi", "src/chain/hex.ts", "src/hop", "gen/hop"];
+const PAGE_INPUTS = [...PACKAGES, "tsconfig.json", "web", ...CLIENT_INPUTS];
 // The benchmarks import from test/support.
 const CODE_FOLDERS = ["src", "gen", "devnet", "bench", "examples", "test/support", "test/replicas/support"];
 const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS];
@@ -171,11 +173,11 @@ function publish(id) {
   renameSync(link, dist);
 }
 
-/** Removes what killed builds left, and all builds but those that were published last. */
+/** Removes what killed builds left, and all builds but those that were published last and that of `npm run dev`. */
 function removeOldBuilds(current) {
   const now = new Date();
   utimesSync(join(builds, current), now, now);
-  const names = readdirSync(builds).filter((name) => name !== "lock");
+  const names = readdirSync(builds).filter((name) => name !== "lock" && name !== "dev");
   const isLeft = (name) => /^(stage|link)-/.test(name);
   const abandoned = names.filter((name) => isLeft(name) && !isRunning(Number(name.split("-")[1])));
   const byAge = names

@@ -22,8 +22,7 @@ import { listShippedPackages } from "./shipped-packages.js";
 /** Bundled with all their dependencies. */
 const bundled = ["@hop-protocol/sdk", "ethers"];
 const documents = ["README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"];
-const driverBuild = ["sqlite.js", "sqlite-hashes.json", "sqlite-object-wrap.h"].map((name) => `packaging/${name}`);
-const copied = [...documents, "proto", "gen/openapi.json", ...driverBuild];
+const copied = [...documents, "proto", "gen/openapi.json"];
 
 const project = fileURLToPath(new URL("..", import.meta.url));
 const target = resolve(process.argv[2] ?? project);

@@ -1,8 +1,8 @@
 /**
  * The contract of the service with its types, for TypeScript programs that call it over Connect, gRPC or gRPC-Web, and
- * helpers: `watchTransfers` follows transfers and resumes by itself, `listTransfers` goes through all pages, and
- * `getErrorDetails` reads the reason of a failed call. Loads no code of the service and runs in browsers too.
- * `hop-gateway/node-client` has a client.
+ * helpers: `watchTransfers` follows transfers and resumes by itself, `listTransfers` goes through all pages,
+ * `verifyWithdrawal` and `encodeWithdrawal` make a transaction of a withdrawal, and `getErrorDetails` reads the reason of a
+ * failed call. Loads neither the service nor the SDK and runs in browsers too. `hop-gateway/node-client` has a client.
  *
  * @example
  * import { getErrorDetails, watchTransfers } from "hop-gateway/client";
@@ -22,6 +22,6 @@ import type { ErrorReason } from "./errors.js";
 export * from "../gen/hop/bridge/v1/bridge_pb.js";
 export { type ErrorDetails, getErrorDetails } from "./client/error-details.js";
 export { type ListTransfersOptions, listTransfers } from "./client/list-transfers.js";
-export type { WatchEvent } from "./client/repeated-events.js";
-export { type WatchTransfersOptions, watchTransfers } from "./client/watch-transfers.js";
+export { type WatchEvent, type WatchTransfersOptions, watchTransfers } from "./client/watch-transfers.js";
+export { encodeWithdrawal, verifyWithdrawal, type Withdrawal, type WithdrawalCall } from "./client/withdrawal.js";
 export type { ErrorReason };

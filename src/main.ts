@@ -13,15 +13,17 @@ async function runCommand(command: Command): Promise<number> {
       return 0;
     case "check":
       return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
+    case "compare":
+      return (await import("./commands/compare.js")).compareWithSdk(command, env, stdout);
     case "index":
-      if (command.copyFrom !== undefined)
-        return (await import("./commands/copy-index.js")).runCopy(command.copyFrom, env);
       return (await import("./commands/backfill-index.js")).runBackfill(command.from, env);
     case "help":
-      stdout.write((await import("./commands/help.js")).formatHelp(command.command, stdout.columns ?? 80));
+      stdout.write(
+        (await import("./commands/help.js")).formatHelp(command.command, stdout.columns ?? 80, command.isAll),
+      );
       return 0;
     case "version":
-      stdout.write(`${(await import("./app/package-root.js")).findPackageRoot().version}\n`);
+      stdout.write(`${(await import("./app/package-files.js")).findPackageRoot().version}\n`);
       return 0;
   }
 }
@@ -31,15 +33,15 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 let failureExitCode = 1;
 try {
   const command = parseCommandLine(process.argv.slice(2));
-  // Exit code 1 of `check` reports a bad endpoint, so its other failures have code 2.
-  if (command.name === "check") failureExitCode = USAGE_EXIT_CODE;
+  // Exit code 1 of these commands is a result, so their other failures have code 2.
+  if (command.name === "check" || command.name === "compare") failureExitCode = USAGE_EXIT_CODE;
   process.exitCode = await runCommand(command);
 } catch (error) {
   if (error instanceof UsageError) {
     process.stderr.write(`hop-gateway: ${error.message}; see hop-gateway --help\n`);
     process.exit(USAGE_EXIT_CODE);
   }
-  const { describeStartupError } = await import("./app/startup/startup-error.js");
+  const { describeStartupError } = await import("./app/process-lifecycle.js");
   process.stderr.write(`hop-gateway: ${describeStartupError(error)}\n`);
   process.exit(failureExitCode);
 }

@@ -1,10 +1,11 @@
 // Assembles the pages in a folder: compiled scripts, static files, style sheets, and files copied from packages. Run by
 // packaging/build.js.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import typescript from "typescript";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [, , out] = process.argv;
@@ -20,13 +21,20 @@ const VENDORED_FILES = {
   "uplot/dist/uPlot.esm.js": "uPlot.esm.js",
   "uplot/dist/uPlot.min.css": "uPlot.min.css",
   "uplot/LICENSE": "uPlot.LICENSE.txt",
+  // What hashes, for the client's module.
+  "@noble/hashes/sha3.js": "noble-hashes/sha3.js",
+  "@noble/hashes/utils.js": "noble-hashes/utils.js",
+  "@noble/hashes/_u64.js": "noble-hashes/_u64.js",
+  "@noble/hashes/LICENSE": "noble-hashes.LICENSE.txt",
 };
 
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 cpSync(join(here, "static"), out, { recursive: true });
 cpSync(join(here, "styles"), out, { recursive: true, filter: (source) => !source.endsWith(".md") });
-for (const [file, name] of Object.entries(VENDORED_FILES)) cpSync(require.resolve(file), join(out, name));
+for (const [file, name] of Object.entries(VENDORED_FILES)) cpSync(join(here, "../node_modules", file), join(out, name));
+compileForBrowser("src/client/withdrawal.ts", new Set());
+writeFileSync(join(out, "withdrawal.js"), 'export * from "./client/src/client/withdrawal.js";\n');
 writeFileSync(join(out, "tokens.json"), JSON.stringify(readTokenDecimals()));
 execFileSync(
   process.execPath,
@@ -36,6 +44,22 @@ execFileSync(
   ],
   { stdio: "inherit" },
 );
+
+/** Compiles a file of the package, and what it imports, into out/client/. */
+function compileForBrowser(file, compiled) {
+  if (compiled.has(file)) return;
+  compiled.add(file);
+  const { target, module } = { target: typescript.ScriptTarget.ES2023, module: typescript.ModuleKind.ES2022 };
+  const source = readFileSync(join(here, "..", file), "utf8");
+  const compilerOptions = { target, module, verbatimModuleSyntax: true, removeComments: true };
+  const { outputText } = typescript.transpileModule(source, { compilerOptions });
+  const path = join(out, "client", file.replace(/\.ts$/, ".js"));
+  mkdirSync(dirname(path), { recursive: true });
+  // No bundler resolves the package.
+  writeFileSync(path, outputText.replaceAll('"@noble/hashes/', '"/assets/noble-hashes/'));
+  for (const [, imported] of outputText.matchAll(/ from "(\.[^"]+)\.js"/g))
+    compileForBrowser(`${join(dirname(file), imported)}.ts`, compiled);
+}
 
 /** Returns decimals by token symbol: the API does not return them, and users type amounts in whole tokens. */
 function readTokenDecimals() {

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import { setPriority } from "node:os";
 import { type ChainBehaviour, startAttackedChains } from "../../test/support/attacks/attacked-chains.js";
+import { type BatchAttack, startBatchAttack } from "../../test/support/attacks/batch-attacks.js";
 import { hostileAddress } from "../../test/support/attacks/caller-addresses.js";
 import {
   type MemoryAttack,
@@ -23,6 +24,7 @@ export interface AttackerInput {
   readonly target: MemoryAttackTarget;
   readonly attacks: readonly MemoryAttack[];
   readonly options: MemoryAttackOptions;
+  readonly batches?: BatchAttack;
 }
 
 /** State of the floods of an attacker's process. */
@@ -33,9 +35,11 @@ export interface AttackerState {
 }
 
 /** Runs floods until the process is killed. Returns the URL of their state. */
-export async function serveAttacker({ target, attacks, options }: AttackerInput): Promise<string> {
+export async function serveAttacker({ target, attacks, options, batches }: AttackerInput): Promise<string> {
   setPriority(ATTACKER_PRIORITY);
   const floods = attacks.map((name) => startMemoryAttack(name, target, options));
+  if (batches !== undefined)
+    floods.push(startBatchAttack(batches, { port: target.port, callers: options.callers ?? 1 }));
   const server = createServer((_request, response) => {
     const sum = (count: (flood: (typeof floods)[number]) => number): number =>
       floods.reduce((total, flood) => total + count(flood), 0);
@@ -85,6 +89,6 @@ export async function fetchEnvironment(chains: ServerProcess): Promise<Readonly<
   return (await fetchJson(chains)) as Record<string, string>;
 }
 
-async function fetchJson({ url }: ServerProcess): Promise<unknown> {
+export async function fetchJson({ url }: ServerProcess): Promise<unknown> {
   return JSON.parse((await sendGet(Number(new URL(url).port), "/")).body);
 }

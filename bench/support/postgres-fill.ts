@@ -1,13 +1,10 @@
-import type {
-  PostgresConnection,
-  PostgresPool,
-} from "../../src/transfers/index/store/postgres/connection/connection.js";
+import type { PostgresPool } from "../../src/transfers/index/database/postgres-pool.js";
 
 // Fills an empty index in PostgreSQL with transfers whose values follow from their number, so that a later run knows them.
 
 /** What the transfers of a filled index have in common. */
 export interface FillOptions {
-  readonly pool: PostgresPool;
+  readonly pool: Pick<PostgresPool, "query" | "connect">;
   readonly chainIds: readonly number[];
   readonly transfers: number;
 }
@@ -58,15 +55,17 @@ export async function fillIndex({ pool, chainIds, transfers }: FillOptions): Pro
     select ${chain("i + 1")}, 2 + i / 100, i % 100, ${KEY_SQL.delivery("i")}, ${TOKEN}, ${KEY_SQL.transferId("i")},
       substr(${sha256("'bonder' || i % 10")}, 1, 20), ${START_SECONDS + DELIVERY_SECONDS} + i / 10
     from $series where not (${PENDING})`;
-  const fill = (table: string, insert: string) =>
-    pool.withConnection((connection) => fillTable(connection, table, insert, transfers));
+  const fill = async (table: string, insert: string): Promise<void> => {
+    const connection = await pool.connect();
+    await fillTable(connection, table, insert, transfers).finally(() => connection.release());
+  };
   await Promise.all([fill("sends", sends), fill("deliveries", deliveries)]);
   for (const chainId of chainIds)
     await pool.query(`insert into cursors values (${chainId}, 0, 0, ${transfers}, ${transfers}, ${Date.now()})`);
 }
 
 async function fillTable(
-  connection: PostgresConnection,
+  connection: Awaited<ReturnType<PostgresPool["connect"]>>,
   table: string,
   insert: string,
   transfers: number,

@@ -6,7 +6,7 @@ import type { ReplicaProcess } from "../../test/replicas/support/replica-group.j
 
 const main = fileURLToPath(new URL("../../src/main.js", import.meta.url));
 
-/** Starts a process of the service that can be stopped in good order. It ends with the bench. */
+/** Starts a process of the service that can be stopped gracefully. It ends with the bench. */
 export async function startReplica(
   port: number,
   environment: Readonly<Record<string, string>>,

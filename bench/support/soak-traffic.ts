@@ -21,7 +21,7 @@ const TICK_MS = 20;
 const FAULT_MS = 3_000;
 const FAULT_FREE_MS = 4_000;
 const ENDPOINT_LIFETIME_MS = 7_000;
-/** Bounds the requests of ours that wait for a hanging upstream. */
+/** Bounds our requests that wait for a hanging upstream. */
 const MAX_OPEN_REQUESTS = 2_000;
 
 const FAULTS: readonly (readonly [string, Partial<RpcProxyBehaviour>])[] = [

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { getNetwork } from "../../src/hop/networks.js";
-import { openIndex } from "../../src/transfers/index/store/open-index.js";
-import type { DeliveryRow, SendRow } from "../../src/transfers/index/store/schema.js";
-import { openSqlite, type SqliteConnection } from "../../src/transfers/index/store/sqlite/sqlite.js";
+import type { CommitRow, DeliveryRow, SendRow } from "../../src/transfers/index/database/schema.js";
+import { openSqlite, type SqliteConnection } from "../../src/transfers/index/database/sqlite-database.js";
+import { openTransferIndex } from "../../src/transfers/index/transfer-index.js";
 
 /** Keys of the transfers in a synthetic index. */
 export interface SyntheticIndex {
@@ -20,6 +20,8 @@ const FILL_PRAGMAS = ["journal_mode = off", "synchronous = off", "temp_store = m
 const OPTIMISM_CHAIN_ID = 10;
 const ARBITRUM_CHAIN_ID = 42161;
 const TRANSFERS_PER_ACCOUNT = 1_000;
+/** Bridges commit at most 128 to 1,024 transfers at once; a block has a whole number of commits. */
+const TRANSFERS_PER_COMMIT = 1_000;
 const START_SECONDS = 1_700_000_000;
 
 /**
@@ -33,32 +35,36 @@ export async function createSyntheticIndex(file: string, transfers: number): Pro
   const accounts = Array.from({ length: Math.ceil(transfers / TRANSFERS_PER_ACCOUNT) }, () => randomBytes(20));
   const connection = await openSqlite(file);
   try {
-    for (const pragma of FILL_PRAGMAS) connection.pragma(pragma);
+    for (const pragma of FILL_PRAGMAS) connection.exec(`pragma ${pragma}`);
     const indexes = connection
-      .prepare<[], { name: string; sql: string }>(
-        "select name, sql from sqlite_master where type = 'index' and tbl_name in ('sends', 'deliveries') and sql is not null",
+      .prepare(
+        "select name, sql from sqlite_master where type = 'index' and tbl_name in ('sends', 'deliveries', 'commits') and sql is not null",
       )
       .all();
     for (const { name } of indexes) connection.exec(`drop index ${name}`);
     const example = createTransferRows(0, 0, randomBytes(20));
     const insertSend = prepareInsert(connection, "sends", example.send);
     const insertDelivery = prepareInsert(connection, "deliveries", example.delivery);
-    const insertBlock = connection.transaction((block: number, count: number) => {
+    const insertCommit = prepareInsert(connection, "commits", example.commit);
+    const insertBlock = (block: number, count: number): void => {
+      connection.exec("begin");
       for (let log = 0; log < count; log++) {
-        const { send, delivery } = createTransferRows(block, log, pickAccount(accounts));
+        const { send, delivery, commit } = createTransferRows(block, log, pickAccount(accounts));
         insertSend.run(send);
         insertDelivery.run(delivery);
+        if (send.tree_index === TRANSFERS_PER_COMMIT - 1) insertCommit.run(commit);
         transferIds.push(toHex(send.arrival_key));
         transactionHashes.push(toHex(send.transaction_hash), toHex(delivery.transaction_hash));
       }
-    });
+      connection.exec("commit");
+    };
     const lastBlock = 1 + Math.ceil(transfers / BATCH_SIZE);
     for (let block = 2; block <= lastBlock; block++)
       insertBlock(block, Math.min(BATCH_SIZE, transfers - transferIds.length));
     for (const { sql } of indexes) connection.exec(sql);
     connection
-      .prepare("update cursors set to_block = ?, final_to = ?, observed_at = ?")
-      .run(lastBlock, lastBlock, (START_SECONDS + lastBlock) * 1_000);
+      .prepare("update cursors set to_block = ?, commits_to_block = ?, final_to = ?, observed_at = ?")
+      .run(lastBlock, lastBlock, lastBlock, (START_SECONDS + lastBlock) * 1_000);
   } finally {
     connection.close();
   }
@@ -66,17 +72,19 @@ export async function createSyntheticIndex(file: string, transfers: number): Pro
 }
 
 async function createEmptyIndex(file: string): Promise<void> {
-  const { store, close } = await openIndex(file, getNetwork("mainnet"));
+  const index = await openTransferIndex({ kind: "sqlite", file }, getNetwork("mainnet"));
+  const { store } = index;
   try {
+    await index.migrate();
     const first = { number: 1, hash: toHex(randomBytes(32)), timestamp: START_SECONDS };
     for (const chainId of [OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]) await store.initializeCursor(chainId, first);
   } finally {
-    close();
+    await index.close();
   }
 }
 
 /** Prepares the insertion of rows with the columns of an example. */
-function prepareInsert(connection: SqliteConnection, table: string, example: SendRow | DeliveryRow) {
+function prepareInsert(connection: SqliteConnection, table: string, example: SendRow | DeliveryRow | CommitRow) {
   const columns = Object.keys(example);
   return connection.prepare(`insert into ${table} (${columns}) values (${columns.map((name) => `@${name}`)})`);
 }
@@ -85,9 +93,25 @@ function pickAccount(accounts: readonly Buffer[]): Buffer {
   return accounts[Math.floor(Math.random() * accounts.length)] ?? randomBytes(20);
 }
 
-function createTransferRows(block: number, log: number, account: Buffer): { send: SendRow; delivery: DeliveryRow } {
-  const shared = { block_number: block, log_index: log, token: "USDC.e", arrival_key: takeRandomBytes(32) };
+/** Creates a transfer, and the commit that would follow it. */
+function createTransferRows(
+  block: number,
+  log: number,
+  account: Buffer,
+): { send: SendRow; delivery: DeliveryRow; commit: CommitRow } {
+  const shared = { block_number: block, log_index: 2 * log, token: "USDC.e", arrival_key: takeRandomBytes(32) };
   return {
+    commit: {
+      chain_id: OPTIMISM_CHAIN_ID,
+      block_number: block,
+      log_index: 2 * log + 1,
+      transaction_hash: takeRandomBytes(32),
+      token: shared.token,
+      destination_chain_id: ARBITRUM_CHAIN_ID,
+      root_hash: takeRandomBytes(32),
+      total_amount: "1234567890123456789000",
+      committed_at: START_SECONDS + block,
+    },
     send: {
       ...shared,
       chain_id: OPTIMISM_CHAIN_ID,
@@ -102,6 +126,8 @@ function createTransferRows(block: number, log: number, account: Buffer): { send
       relayer: null,
       account,
       timestamp: START_SECONDS + block,
+      transfer_nonce: takeRandomBytes(32),
+      tree_index: log % TRANSFERS_PER_COMMIT,
     },
     delivery: {
       ...shared,

@@ -26,7 +26,7 @@ export async function computeStateName(slugs: readonly string[]): Promise<string
   const hash = createHash("sha256").update(JSON.stringify(slugs));
   // package.json pins anvil, the compiler and the address book.
   hash.update(await readFile(join(project, "package.json")));
-  for (const folder of ["devnet", "src/hop", "src/prices/chainlink"]) {
+  for (const folder of ["devnet", "src/hop", "src/prices"]) {
     const entries = await readdir(join(project, folder), { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     for (const file of files.sort()) hash.update(file.slice(project.length)).update(await readFile(file));

@@ -11,6 +11,7 @@ export const erc20Abi = new utils.Interface([
 
 export const l1BridgeAbi = new utils.Interface([
   "function sendToL2(uint256 chainId, address recipient, uint256 amount, uint256 amountOutMin, uint256 deadline, address relayer, uint256 relayerFee) payable",
+  "function confirmTransferRoot(uint256 originChainId, bytes32 rootHash, uint256 destinationChainId, uint256 totalAmount, uint256 rootCommittedAt)",
   "event TransferSentToL2(uint256 indexed chainId, address indexed recipient, uint256 amount, uint256 amountOutMin, uint256 deadline, address indexed relayer, uint256 relayerFee)",
 ]);
 
@@ -21,6 +22,7 @@ export const l2BridgeAbi = new utils.Interface([
   "function distribute(address recipient, uint256 amount, uint256 amountOutMin, uint256 deadline, address relayer, uint256 relayerFee)",
   "function commitTransfers(uint256 destinationChainId)",
   "function setTransferRoot(bytes32 rootHash, uint256 totalAmount)",
+  "function rescueTransferRoot(bytes32 rootHash, uint256 originalAmount, address recipient)",
   "function withdraw(address recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee, uint256 amountOutMin, uint256 deadline, bytes32 rootHash, uint256 transferRootTotalAmount, uint256 transferIdTreeIndex, bytes32[] siblings, uint256 totalLeaves)",
   "function messenger() view returns (address)",
   "function isTransferIdSpent(bytes32 transferId) view returns (bool)",

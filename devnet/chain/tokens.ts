@@ -2,7 +2,14 @@ import { utils } from "ethers";
 import { getTokenDecimals } from "../../src/hop/tokens.js";
 import { erc20Abi } from "./abi.js";
 import { toHexQuantity } from "./json-rpc.js";
-import { findContract, getContract, getLocalChain, isNativeCoin, type LocalChains } from "./local-chains.js";
+import {
+  findContract,
+  getContract,
+  getLocalChain,
+  isNativeCoin,
+  type LocalChain,
+  type LocalChains,
+} from "./local-chains.js";
 import { callContract, sendTransaction } from "./transactions.js";
 
 /** Returns the address of the canonical token on a chain. */
@@ -29,13 +36,14 @@ export async function fundAccount(
     await chain.rpc("anvil_setBalance", [account, toHexQuantity(balance + amount)]);
     return;
   }
-  const to = getTokenAddress(token, slug);
-  const [owner] = erc20Abi.decodeFunctionResult(
-    "owner",
-    await callContract(chain, to, erc20Abi.encodeFunctionData("owner")),
-  );
+  await mintTokens(chain, getTokenAddress(token, slug), account, amount);
+}
+
+/** Mints tokens of a contract of this network, canonical tokens or hTokens, as its owner. */
+export async function mintTokens(chain: LocalChain, to: string, account: string, amount: bigint): Promise<void> {
+  const owner = await callContract(chain, to, erc20Abi.encodeFunctionData("owner"));
   await sendTransaction(chain, {
-    from: owner as string,
+    from: erc20Abi.decodeFunctionResult("owner", owner)[0] as string,
     to,
     data: erc20Abi.encodeFunctionData("mint", [account, amount]),
   });

@@ -1,5 +1,5 @@
 import { utils } from "ethers";
-import { getCctpDomain, TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../src/hop/cctp/cctp.js";
+import { getCctpDomain, TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../src/hop/cctp.js";
 import { hopChains } from "../chain/local-chains.js";
 import { feeCollector } from "./accounts.js";
 import { getTokenContracts } from "./address-book.js";

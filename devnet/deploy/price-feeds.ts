@@ -1,4 +1,4 @@
-import { FEED_CHAINS } from "../../src/prices/chainlink/feeds.js";
+import { FEED_CHAINS } from "../../src/prices/chainlink-feeds.js";
 import { PRICES_USD } from "../assets-server.js";
 import type { ContractPlacement } from "./contract-placement.js";
 

@@ -1,4 +1,4 @@
-import { TOKEN_MINTERS } from "../../src/hop/cctp/cctp.js";
+import { TOKEN_MINTERS } from "../../src/hop/cctp.js";
 import { isNativeCoin } from "../chain/local-chains.js";
 import { faucet } from "./accounts.js";
 import { listTokenContracts, type TokenContracts } from "./address-book.js";

@@ -1,70 +1,12 @@
 import { utils } from "ethers";
-import { l2BridgeAbi, multicall3Abi } from "../chain/abi.js";
-import { getChainId, getContract, getLocalChain, getMulticallAddress } from "../chain/local-chains.js";
-import { fundAccount, parseTokenAmount } from "../chain/tokens.js";
+import { l2BridgeAbi } from "../chain/abi.js";
+import { getChainId, getLocalChain } from "../chain/local-chains.js";
+import { parseTokenAmount } from "../chain/tokens.js";
 import { sendTransaction, type TransactionReceipt } from "../chain/transactions.js";
-import { commitTransfers, setTransferRoot, withdrawTransfer } from "../transfer/deliver-transfer.js";
-import { parseSentTransfers } from "../transfer/sent-transfer.js";
+import { sendBatch } from "../transfer/send-batch.js";
 import { describeRoute, getTransferId, type Seed } from "./seed.js";
 import type { SeedContext } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
-
-const USDT_TRANSFER = { token: "USDT", source: "optimism", amount: "220" } as const;
-
-const withdrawnTransfer: Seed = {
-  source: "optimism",
-  destination: "arbitrum",
-  hoursAgo: 25,
-  async run(context) {
-    const { receipt, transfer } = await context.send({
-      ...USDT_TRANSFER,
-      destination: "arbitrum",
-      minutesAgo: 25 * 60,
-    });
-    if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
-    await context.setClock("arbitrum", 24 * 60);
-    await withdrawTransfer(context.chains, transfer);
-    return [
-      {
-        name: "usdt-optimism-arbitrum-withdrawn",
-        description: "USDT between L2s, not bonded, withdrawn after settlement",
-        ...describeRoute("USDT", "optimism", "arbitrum"),
-        transferId: transfer.transferId,
-        transactionHash: receipt.transactionHash,
-        expectedState: "BONDED",
-      },
-    ];
-  },
-};
-
-/** Committed by the source, and its root has arrived at the destination, but nobody has withdrawn it. */
-const withdrawableTransfer: Seed = {
-  source: "optimism",
-  destination: "polygon",
-  hoursAgo: 23,
-  async run(context) {
-    const { receipt, transfer } = await context.send({
-      ...USDT_TRANSFER,
-      destination: "polygon",
-      minutesAgo: 23 * 60,
-    });
-    if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
-    await context.setClock("optimism", 22 * 60 + 40);
-    const root = await commitTransfers(context.chains, transfer, context.sender);
-    await context.setClock("polygon", 22 * 60 + 20);
-    await setTransferRoot(context.chains, transfer, root);
-    return [
-      {
-        name: "usdt-optimism-polygon-withdrawable",
-        description: "USDT between L2s, not bonded, can be withdrawn",
-        ...describeRoute("USDT", "optimism", "polygon"),
-        transferId: transfer.transferId,
-        transactionHash: receipt.transactionHash,
-        expectedState: "PENDING",
-      },
-    ];
-  },
-};
 
 /** Bonded, but its swap at the destination fails: the recipient gets hTokens. */
 const failedSwapTransfer: Seed = {
@@ -83,27 +25,7 @@ const failedSwapTransfer: Seed = {
         transferId: getTransferId(transfer, receipt),
         transactionHash: receipt.transactionHash,
         expectedState: "BONDED",
-      },
-    ];
-  },
-};
-
-const unbondableTransfer: Seed = {
-  source: "optimism",
-  destination: "ethereum",
-  hoursAgo: 8,
-  async run(context) {
-    const plan = { ...USDT_TRANSFER, destination: "ethereum", minutesAgo: 8 * 60, requestsSwapOnL1: true };
-    const { receipt, transfer } = await context.send(plan);
-    if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
-    return [
-      {
-        name: "usdt-optimism-ethereum-unbondable",
-        description: "USDT to L1 with a swap there, which no bonder can do",
-        ...describeRoute("USDT", "optimism", "ethereum"),
-        transferId: transfer.transferId,
-        transactionHash: receipt.transactionHash,
-        expectedState: "UNBONDABLE",
+        expectedWithdrawalState: "RECEIVED",
       },
     ];
   },
@@ -131,6 +53,7 @@ const duplicateTransfers: Seed = {
       transferId: receipt.transactionHash,
       transactionHash: receipt.transactionHash,
       expectedState: arrived ? "BONDED" : "PENDING",
+      expectedWithdrawalState: arrived ? "RECEIVED" : "AUTOMATIC",
     });
     return [describeDuplicate("first", first, true), describeDuplicate("second", second, false)];
   },
@@ -142,26 +65,20 @@ const batchedTransfers: Seed = {
   destination: "arbitrum",
   hoursAgo: 16,
   async run(context) {
-    const optimism = getLocalChain(context.chains, "optimism");
-    const amount = parseTokenAmount("HOP", "1500");
-    const send = (destination: string): string =>
-      l2BridgeAbi.encodeFunctionData("send", [getChainId(destination), context.recipient, amount, amount / 50n, 0, 0]);
-    const multicall = getMulticallAddress("optimism");
+    const common = { token: "HOP", recipient: context.recipient, amount: parseTokenAmount("HOP", "1500") };
     await placeImpostor(context);
     await context.setClock("optimism", 16 * 60);
-    // The bridge burns tokens of its caller, which is the multicall contract.
-    await fundAccount(context.chains, "optimism", "HOP", multicall, amount * 2n);
-    const bridge = getContract("HOP", "optimism", "l2Bridge");
-    const calls = [
-      [IMPOSTOR_ADDRESS, false, encodeImpostorCall(context)],
-      [bridge, false, send("arbitrum")],
-      [bridge, false, send("ethereum")],
-    ];
-    const data = multicall3Abi.encodeFunctionData("aggregate3", [calls]);
-    const receipt = await sendTransaction(optimism, { from: context.sender, to: multicall, data });
-    const [bonded, pending] = parseSentTransfers("optimism", receipt.logs);
-    if (bonded?.kind !== "from-l2" || pending?.kind !== "from-l2")
-      throw new Error("the batch did not send two transfers");
+    const { receipt, transfers } = await sendBatch(
+      context.chains,
+      "optimism",
+      [
+        { ...common, destination: "arbitrum" },
+        { ...common, destination: "ethereum" },
+      ],
+      { from: context.sender, firstCall: { to: IMPOSTOR_ADDRESS, data: encodeImpostorCall(context) } },
+    );
+    const [bonded, pending] = transfers;
+    if (bonded === undefined || pending === undefined) throw new Error("the batch did not send two transfers");
     await context.deliver(bonded, 16 * 60 - 2);
     const { transactionHash } = receipt;
     return [
@@ -172,6 +89,7 @@ const batchedTransfers: Seed = {
         transferId: bonded.transferId,
         transactionHash,
         expectedState: "BONDED",
+        expectedWithdrawalState: "RECEIVED",
       },
       {
         name: "hop-batch-second",
@@ -180,6 +98,7 @@ const batchedTransfers: Seed = {
         transferId: pending.transferId,
         transactionHash,
         expectedState: "PENDING",
+        expectedWithdrawalState: "WAITING_FOR_COMMIT",
       },
     ];
   },
@@ -202,20 +121,13 @@ const impostorEvent: Seed = {
         transferId: impostorTransferId,
         transactionHash,
         expectedState: "NOT_FOUND",
+        expectedWithdrawalState: "NOT_FOUND",
       },
     ];
   },
 };
 
-export const edgeCaseSeeds: readonly Seed[] = [
-  withdrawnTransfer,
-  withdrawableTransfer,
-  failedSwapTransfer,
-  batchedTransfers,
-  duplicateTransfers,
-  unbondableTransfer,
-  impostorEvent,
-];
+export const edgeCaseSeeds: readonly Seed[] = [failedSwapTransfer, batchedTransfers, duplicateTransfers, impostorEvent];
 
 const IMPOSTOR_ADDRESS = "0x00000000000000000000000000000000c0ffee00";
 const impostorTransferId = utils.id("look-alike");

@@ -36,6 +36,8 @@ export interface TransferPlan {
   readonly requestsSwapOnL1?: boolean;
   /** Requests more of the swap at the destination than it can give, so that it fails. */
   readonly failsSwap?: boolean;
+  /** Default: the context's. */
+  readonly recipient?: string;
 }
 
 export interface SeededSend {
@@ -69,7 +71,7 @@ export async function createSeedContext(chains: LocalChains, nowSeconds: number)
         source,
         destination,
         from: sender,
-        recipient,
+        recipient: plan.recipient ?? recipient,
         amount,
         bonderFee: source === "ethereum" && relayer === undefined ? 0n : amount / 100n,
         amountOutMin: (amount * 97n) / 100n,

@@ -1,3 +1,5 @@
+import type { WithdrawalState } from "../../src/transfers/withdrawals/withdrawal.js";
+
 /** A transfer that exists on the local chains from the start. Its other values are read from the chains. */
 export interface SeededTransfer {
   /** Short and unique, such as `usdt-polygon-arbitrum`. */
@@ -14,4 +16,7 @@ export interface SeededTransfer {
   readonly transactionHash: string;
   /** `NOT_FOUND`: a look-alike that is no transfer. */
   readonly expectedState: "PENDING" | "BONDED" | "UNBONDABLE" | "NOT_FOUND";
+  readonly expectedWithdrawalState: WithdrawalState | "NOT_FOUND";
+  /** keccak256 of the message of a CCTP transfer that nobody has attested yet. */
+  readonly unattestedMessageHash?: string;
 }

@@ -1,3 +1,4 @@
+import { utils } from "ethers";
 import { getBonder } from "../chain/local-chains.js";
 import { describeRoute, getTransferId, type Seed } from "./seed.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
@@ -18,6 +19,8 @@ interface TypicalTransfer {
   readonly relayed?: boolean;
   /** Sends USDC.e through Hop's bridge, as before CCTP. */
   readonly viaHopBridge?: boolean;
+  /** Default: RECEIVED. */
+  readonly withdrawalState?: SeededTransfer["expectedWithdrawalState"];
 }
 
 const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
@@ -201,6 +204,17 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
     destination: "ethereum",
     amount: "3200",
     hoursAgo: 3,
+    withdrawalState: "REDEEMABLE",
+  },
+  {
+    name: "usdc-ethereum-arbitrum-unattested",
+    description: "USDC from L1 by CCTP, not attested yet",
+    token: "USDC",
+    source: "ethereum",
+    destination: "arbitrum",
+    amount: "610",
+    hoursAgo: 2,
+    withdrawalState: "WAITING_FOR_ATTESTATION",
   },
   {
     name: "eth-base-polygon",
@@ -210,6 +224,7 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
     destination: "polygon",
     amount: "0.5",
     hoursAgo: 1,
+    withdrawalState: "WAITING_FOR_COMMIT",
   },
 ];
 
@@ -219,6 +234,7 @@ export const typicalSeeds: readonly Seed[] = TYPICAL_TRANSFERS.map((plan) => ({
   hoursAgo: plan.hoursAgo,
   async run(context): Promise<readonly SeededTransfer[]> {
     const { name, description, token, source, destination, amount, deliveredAfter, relayed, viaHopBridge } = plan;
+    const { withdrawalState = "RECEIVED" } = plan;
     const minutesAgo = plan.hoursAgo * 60;
     const { receipt, transfer } = await context.send({
       token,
@@ -238,6 +254,10 @@ export const typicalSeeds: readonly Seed[] = TYPICAL_TRANSFERS.map((plan) => ({
         transferId: getTransferId(transfer, receipt),
         transactionHash: receipt.transactionHash,
         expectedState: deliveredAfter === undefined ? "PENDING" : "BONDED",
+        expectedWithdrawalState: withdrawalState,
+        ...(withdrawalState === "WAITING_FOR_ATTESTATION" && transfer.kind === "cctp"
+          ? { unattestedMessageHash: utils.keccak256(transfer.message) }
+          : {}),
       },
     ];
   },

@@ -32,6 +32,9 @@ export type SentTransfer =
     })
   | (TransferLeg & { readonly kind: "cctp"; readonly nonce: bigint; readonly message: string });
 
+/** A transfer through Hop's bridge on an L2. */
+export type L2Transfer = SentTransfer & { readonly kind: "from-l2" };
+
 const eventTopic = (contract: utils.Interface, event: string): string => contract.getEventTopic(event);
 
 /** First topics of the events of sent transfers. */

@@ -27,7 +27,7 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
   },
   UNKNOWN_PARAMETER: {
     description: "no parameter has this name",
-    ...{ exampleMessage: "unknown parameter: fromchain", exampleField: "fromchain" },
+    ...{ exampleMessage: "unknown parameter fromchain: did you mean fromChain?", exampleField: "fromchain" },
   },
   UNSUPPORTED_NETWORK: {
     description: "no network has this name",
@@ -79,7 +79,7 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
   CHAIN_STALLED: {
     description:
       "a chain of the route has produced no block for so long that its values say nothing; the message names it",
-    exampleMessage: "polygon stands still: its newest block is 4 minutes old",
+    exampleMessage: "polygon is stalled: its newest block is 4 min old",
   },
   DEADLINE_EXCEEDED: { description: "the call did not finish in time", exampleMessage: "no answer within 10000 ms" },
   INTERNAL: {

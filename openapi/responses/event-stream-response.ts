@@ -1,5 +1,5 @@
 import type { DescField, DescMethod } from "@bufbuild/protobuf";
-import { type EventStreamFields, readEventStreamFields } from "../../src/http/rest/event-stream-fields.js";
+import { type EventStreamFields, readEventStreamFields } from "../../src/http/rest/annotations.js";
 import { getOperationOptions } from "../contract-options.js";
 import { getComment } from "../doc-comments.js";
 import { buildMessageExample } from "../examples.js";

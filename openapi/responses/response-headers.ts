@@ -32,6 +32,13 @@ export const RESPONSE_HEADERS = {
     schema: { type: "string" },
     example: "Accept-Encoding",
   },
+  Warning: {
+    description:
+      'What a caller should know of an answer that is right: `299 - "text"`, or several, separated by commas.',
+    schema: { type: "string", pattern: '^299 - "' },
+    example:
+      '299 - "Circle\'s CCTP V1 burns no such amount in one transfer: USDC optimism>base 7000000 (limit 5000000)"',
+  },
   Allow: {
     description: "Methods that the path supports.",
     required: true,
@@ -69,7 +76,7 @@ const RATE_LIMIT_HEADERS: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit
 /** Returns the headers of a response with the given status. Errors lack the operation's own headers. */
 export function headersForStatus(status: number, operationHeaders: readonly Header[]): JsonObject {
   const names: HeaderName[] = [...COMMON_HEADERS];
-  if (status < 400) names.push("Age", "ETag", "Vary");
+  if (status < 400) names.push("Age", "ETag", "Vary", "Warning");
   if (status === 405) names.push("Allow");
   if (status === 429 || status === 503) names.push("Retry-After");
   names.push(...RATE_LIMIT_HEADERS);

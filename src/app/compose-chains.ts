@@ -1,26 +1,16 @@
-import {
-  type BlockAgeLimit,
-  type BlockAgeMonitor,
-  createBlockAgeMonitor,
-} from "../chain/block-age/block-age-monitor.js";
-import { type ChainClients, type ChainEndpoints, createChainClients } from "../chain/chains.js";
-import type { CreateQuorum } from "../chain/configured-chain.js";
+import { ChainClients, type ChainEndpoints, type CreateQuorum } from "../chain/chains.js";
 import { CUSTOM_ENDPOINT_NAME, createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
+import { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
+import type { BlockAgeLimit } from "../chain/heads/chain-heads.js";
 import type { Config } from "../config/config.js";
 import { type Chain, getNetwork, NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
-import { combineObservers } from "../observability/combine-observers.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { Tracing } from "../observability/tracing.js";
 import type { Clocks } from "../resilience/clock.js";
 
-/** The chains, and what is known about the age of their blocks; undefined: no chain has a limit. */
-export interface ChainsModule {
-  readonly chains: ChainClients;
-  readonly blockAges: BlockAgeMonitor | undefined;
-}
-
-export interface ComposeChainsOptions {
+/** Creates the chains, and what judges the age of their blocks; undefined: no chain has a limit. */
+export function composeChains(options: {
   readonly config: Config;
   readonly clocks: Clocks;
   readonly metrics: Pick<Metrics, "onEndpointRequest" | "onBudgetLimited">;
@@ -32,12 +22,10 @@ export interface ComposeChainsOptions {
   readonly endpointNameKey: string | undefined;
   /** As in ChainClientsOptions. */
   readonly createQuorum: CreateQuorum | undefined;
-}
-
-export function composeChains(options: ComposeChainsOptions): ChainsModule {
+}) {
   const { config, clocks, metrics, tracing, logger, callsPerSecond, endpointNameKey, createQuorum } = options;
   const blockAges = composeBlockAges(config, logger, clocks);
-  const chains = createChainClients({
+  const chains = new ChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,
@@ -80,15 +68,16 @@ function composeBlockAges(
     return { blockTimeMs, maxBlockAgeMs: maxBlockAgeMs ?? defaultMs };
   }
 
-  return createBlockAgeMonitor({
+  return new BlockAgeMonitor({
     limits,
     clocks,
     onStall({ network, chain, block }) {
-      if (block === undefined) logger.info({ network, chain }, "chain moves again; quotes on its routes are served");
+      if (block === undefined)
+        logger.info({ network, chain }, "chain has new blocks again; quotes on its routes are served");
       else
         logger.warn(
           { network, chain, blockAgeSeconds: Math.round(block.ageMs / 1000) },
-          "chain stands still; quotes on its routes are refused",
+          "chain is stalled; quotes on its routes are refused",
         );
     },
     onClock({ evidence, offsetMs }) {
@@ -96,7 +85,7 @@ function composeBlockAges(
       else
         logger.error(
           { evidence, offsetSeconds: Math.round(offsetMs / 1000) },
-          "the clock of this machine is wrong; the age of blocks is corrected",
+          "the clock of this machine is wrong; ages, prices and deadlines are corrected",
         );
     },
   });
@@ -106,4 +95,52 @@ function composeBlockAges(
 export function selectEndpoints({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
   const { chains } = getNetwork(slug);
   return new Map([...chains].map(([name, { chainId }]) => [name, { chainId, urls: rpcUrls[slug].get(name) ?? [] }]));
+}
+
+/** Notifies two observers of the start of an event and of its outcome. */
+function combineObservers<Event, Outcome>(
+  first: (event: Event) => (outcome: Outcome) => void,
+  second: (event: Event) => (outcome: Outcome) => void,
+): (event: Event) => (outcome: Outcome) => void {
+  return (event) => {
+    const onEndCallbacks = [first(event), second(event)];
+    return (outcome) => {
+      for (const onEnd of onEndCallbacks) onEnd(outcome);
+    };
+  };
+}
+
+interface OutvotedFields {
+  readonly chain: string;
+  readonly endpoint: string;
+  /** What it was asked for. */
+  readonly read: string;
+  readonly restSeconds?: number;
+}
+
+/** Loads what compares the endpoints of a chain, if that is configured. Goerli's endpoints, often one, are believed. */
+export async function loadQuorum(
+  { rpcQuorum: quorum, rpcQuorumRate: sampleRate }: Config,
+  warn: (fields: OutvotedFields, message: string) => void,
+  metrics?: Metrics["quorum"],
+): Promise<CreateQuorum | undefined> {
+  if (quorum === 1 && sampleRate === 0) return undefined;
+  const { ChainQuorum } = await import("../chain/quorum/chain-quorum.js");
+  return (pool, { network, chain, closing }) => {
+    if (network !== "mainnet") return undefined;
+    return new ChainQuorum(pool, {
+      quorum,
+      sampleRate,
+      closing,
+      observer: {
+        onOutvoted(endpoint, read, suspendedMs) {
+          metrics?.onOutvoted(network, chain, endpoint, read);
+          const rest = quorum > 1 ? { restSeconds: Math.round(suspendedMs / 1000) } : {};
+          warn({ chain, endpoint, read, ...rest }, "RPC endpoint outvoted: others agree on another answer");
+        },
+        onRead: (outcome) => metrics?.onRead(network, chain, outcome),
+        onCalls: (purpose, count) => metrics?.onCalls(network, chain, purpose, count),
+      },
+    });
+  };
 }

@@ -2,45 +2,29 @@ import type { Config } from "../config/config.js";
 import { DEFAULT_METRICS_PORT } from "../config/environment-table.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { Logger } from "../observability/log.js";
-import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
-import { DIFFERENCES_PATH, type RecentDifferences } from "./shadow-comparison/recent-differences.js";
-import { StartupError } from "./startup/startup-error.js";
+import { MetricsListener } from "../observability/metrics/metrics-listener.js";
+import { StartupError } from "./process-lifecycle.js";
 
-/** The listener of metrics, liveness and quotes that differ from the SDK's, on the configured address. */
-export interface ConfiguredMetricsListener {
-  /**
-   * Returns the URL of the metrics. If the default port is taken, a free one is used, with a warning.
-   * @throws StartupError if the configured address cannot be bound
-   */
-  listen(): Promise<string>;
-  close(): Promise<void>;
-}
-
-export interface MetricsListenerParts {
-  readonly config: Pick<Config, "metricsHost" | "metricsPort">;
-  readonly logger: Pick<Logger, "warn">;
-  readonly readMetrics: () => Promise<DynamicDocument>;
-  readonly readLiveness: () => DynamicDocument | Promise<DynamicDocument>;
-  readonly differences: Pick<RecentDifferences, "readDocument">;
-}
-
-/** Returns undefined if the metrics are served on the main port. */
+/** Returns the listener of metrics and liveness on the configured address; undefined if they are served on the main port. */
 export function composeMetricsListener({
   config: { metricsHost: host, metricsPort },
   logger,
   readMetrics,
   readLiveness,
-  differences,
-}: MetricsListenerParts): ConfiguredMetricsListener | undefined {
+}: {
+  readonly config: Pick<Config, "metricsHost" | "metricsPort">;
+  readonly logger: Pick<Logger, "warn">;
+  readonly readMetrics: () => Promise<DynamicDocument>;
+  readonly readLiveness: () => DynamicDocument | Promise<DynamicDocument>;
+}) {
   if (metricsPort === "same") return undefined;
-  const listener = createMetricsListener({
+  const listener = new MetricsListener(
     host,
-    documents: new Map([
+    new Map([
       ["/metrics", readMetrics],
       ["/livez", readLiveness],
-      [DIFFERENCES_PATH, differences.readDocument],
     ]),
-  });
+  );
 
   async function listenOnDefaultPort(): Promise<string> {
     try {
@@ -54,7 +38,11 @@ export function composeMetricsListener({
   }
 
   return {
-    async listen() {
+    /**
+     * Returns the URL of the metrics. If the default port is taken, a free one is used, with a warning.
+     * @throws StartupError if the configured address cannot be bound
+     */
+    async listen(): Promise<string> {
       try {
         return await (metricsPort === undefined ? listenOnDefaultPort() : listener.listen(metricsPort));
       } catch (error) {
@@ -63,6 +51,6 @@ export function composeMetricsListener({
         );
       }
     },
-    close: () => listener.close(),
+    close: (): Promise<void> => listener.close(),
   };
 }

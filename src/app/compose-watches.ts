@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
@@ -7,11 +6,13 @@ import type { Metrics } from "../observability/metrics/metrics.js";
 import { createTransferPresenter } from "../operations/transfers/transfer-presenter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { type AccountWatches, createAccountWatches } from "../transfers/watch/account/account-watches.js";
-import { createFollowers } from "../transfers/watch/following/followers.js";
-import { createWatchLookups } from "../transfers/watch/following/watch-lookups.js";
-import { createIndexChangeReader } from "../transfers/watch/index-change-reader.js";
-import { createTransferWatcher, type TransferWatcher } from "../transfers/watch/transfer-watcher.js";
+import type { Scheduler } from "../resilience/scheduler.js";
+import type { Requester, Waiters } from "../resilience/waiters.js";
+import { AccountStates } from "../transfers/watch/account-states.js";
+import { ChangeHistory } from "../transfers/watch/change-history.js";
+import { Followers } from "../transfers/watch/followers.js";
+import { TransferWatcher } from "../transfers/watch/transfer-watcher.js";
+import { WatchLookups } from "../transfers/watch/watch-lookups.js";
 import type { TransfersModule } from "./compose-transfers.js";
 
 export interface ComposeWatchesOptions {
@@ -19,78 +20,61 @@ export interface ComposeWatchesOptions {
   readonly chains: ChainClients;
   readonly transfers: TransfersModule;
   readonly prices: TokenPrices;
+  readonly scheduler: Scheduler;
   readonly metrics: Pick<Metrics, "onWatchPoll" | "onWatchEvent">;
 }
 
 /** Creates what watches of transfers share. */
 export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<GetTransferStatusResponse> {
-  const { config, chains, transfers, prices, metrics } = options;
-  const clocks = { now: monotonicNow, wallNow: () => Date.now() };
-  const closing = new AbortController();
-  // Each lookup that waits adds a listener.
-  setMaxListeners(0, closing.signal);
-  const { findAll, refresh, run } = createWatchLookups({
+  const { config, chains, transfers, prices, scheduler, metrics } = options;
+  const { lister, finality, closing } = transfers;
+  const lookups = new WatchLookups<GetTransferStatusResponse>({
     chains,
     statusCache: transfers.statusCache,
-    closing: closing.signal,
+    present: createTransferPresenter({ details: transfers.details, prices }),
+    isFinal: (network, chain, block) =>
+      finality.isFinal(chains.forBackground(network.slug).getClient(chain.slug), block, closing),
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
   });
-  const present = createTransferPresenter({ details: transfers.details, prices });
-  const followers = createFollowers<GetTransferStatusResponse>({
-    ...clocks,
-    findAll,
-    refresh,
-    present: (status, { network, isFull }, caller) =>
-      run(network, caller, (context) => present(status, isFull, context)),
-    isFinal: (network, chain, block) =>
-      transfers.finality.isFinal(chains.forBackground(network.slug).getClient(chain.slug), block, closing.signal),
+  const history = new ChangeHistory(transfers.indexChanges, scheduler);
+  const followers = new Followers<GetTransferStatusResponse>({
+    now: monotonicNow,
+    wallNow: Date.now,
+    lookups,
+    scheduler,
     getChains: (network) => chains.forBackground(network.slug),
+    indexedNetwork: getNetwork("mainnet"),
     onPoll: metrics.onWatchPoll,
   });
-  const { lister } = transfers;
-  const readAs = (caller: string) => ({ caller, signal: closing.signal });
-  const accounts: AccountWatches<GetTransferStatusResponse> | undefined =
+  history.addListener(followers);
+  const readFor = (waiters: Waiters): Requester => ({ caller: "", waiters, signal: waiters.signal });
+  const accounts =
     lister &&
-    createAccountWatches<GetTransferStatusResponse>({
-      now: monotonicNow,
-      isIndexed: lister.isIndexed,
-      getFeed: transfers.indexChanges,
-      listTransfers: async ({ account, caller }, limit) => {
-        const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
-        return (await lister.list(filter, undefined, limit, readAs(caller))).transfers;
+    new AccountStates<GetTransferStatusResponse>(
+      {
+        isIndexed: (network) => lister.isIndexed(network),
+        async listTransfers(account, limit, waiters) {
+          const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
+          return (await lister.list(filter, undefined, limit, readFor(waiters))).transfers;
+        },
+        findTransfers: ({ transferId, transactionHash }, waiters) =>
+          lister.find(transferId, transactionHash, readFor(waiters)),
+        present: (status, view, waiters) => lookups.present(status, view, waiters),
       },
-      findTransfers: ({ transferId, transactionHash }, { caller }) =>
-        lister.find(transferId, transactionHash, readAs(caller)),
-      present: (status, { network, isFull, caller }) =>
-        run(network, caller, (context) => present(status, isFull, context)),
-      onEvent: metrics.onWatchEvent,
-    });
-  const watcher = createTransferWatcher({
-    ...clocks,
+      history,
+      monotonicNow,
+      closing,
+    );
+  return new TransferWatcher({
     followers,
     accounts,
+    history,
+    scheduler,
     maxLifetimeMs: config.watchMaxSeconds * 1_000,
     maxWatches: config.watchMaxStreams,
     maxWatchesPerCaller: config.watchMaxPerCaller,
     random: Math.random,
     onEvent: metrics.onWatchEvent,
   });
-  const mainnet = getNetwork("mainnet");
-  const changes = createIndexChangeReader({
-    getFeed: transfers.indexChanges,
-    onChanges(changed) {
-      for (const { transferId, transactionHash, deliveryHash } of changed)
-        followers.onIndexChange(mainnet, [transferId, transactionHash, ...(deliveryHash ? [deliveryHash] : [])]);
-    },
-    onGap: followers.onIndexGap,
-  });
-  return {
-    ...watcher,
-    close() {
-      changes.close();
-      closing.abort();
-      watcher.close();
-    },
-  };
 }

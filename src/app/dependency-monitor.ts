@@ -1,15 +1,17 @@
-import type { BlockAgeMonitor } from "../chain/block-age/block-age-monitor.js";
 import type { ChainClients, ChainPoolState } from "../chain/chains.js";
+import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
+import type { BurnLimits } from "../quotes/burn-limits.js";
 import type { TransfersModule } from "./compose-transfers.js";
-import type { OffChainSources } from "./off-chain/off-chain-sources.js";
+import type { OffChainSources } from "./off-chain-sources.js";
 
 export interface DependencyMonitorDeps {
   readonly chains: Pick<ChainClients, "listStates" | "probe">;
   /** Estimates the clock of this machine; undefined: no chain has a limit for the age of its blocks. */
   readonly getClock?: BlockAgeMonitor["clock"] | undefined;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
+  readonly quotes: { readonly burnLimits: Pick<BurnLimits, "refreshStale" | "toUsdc"> };
   readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage" | "indexDatabase">;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -24,6 +26,7 @@ export function createDependencyMonitor({
   chains,
   getClock,
   offChainSources,
+  quotes: { burnLimits },
   transfers,
   now,
   monotonicNow,
@@ -49,7 +52,7 @@ export function createDependencyMonitor({
       const { attestations, ...assets } = offChainSources.health();
       const healthBySource = { ...assets, explorer: transfers.explorerHealth(), attestations };
       const sources = Object.entries(healthBySource).map(([source, health]): SourceStatus => {
-        return { source, state: health?.state ?? "off", ageMs: health?.ageMs };
+        return { source, state: health?.state ?? "off", ageMs: health?.ageMs, failure: health?.failure };
       });
       const mainnetChains = inUse.filter(({ network }) => network === "mainnet");
       const { comparisons: differences, distrustedTokens } = offChainSources.prices.compareSources();
@@ -59,12 +62,14 @@ export function createDependencyMonitor({
         index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag),
         indexDatabase: transfers.indexDatabase?.(),
         clock: getClock?.(),
+        burnLimitsUsdc: burnLimits.toUsdc(),
         prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },
       };
     },
     probe() {
       for (const { network, chain } of listChainsInUse()) chains.probe(network, chain);
       offChainSources.refreshStale();
+      burnLimits.refreshStale();
     },
   };
 }

@@ -3,38 +3,38 @@ import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { Config } from "../config/config.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
-import { createHttpServer } from "../http/server.js";
+import { HttpServer } from "../http/server.js";
 import { createLogger, type Logger } from "../observability/log.js";
-import { type CountingLogOutput, createLogOutput } from "../observability/log-output.js";
+import { BufferedLogOutput } from "../observability/log-output.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
-import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
-import { createMetrics, type ServiceLoad } from "../observability/metrics/metrics.js";
-import { createThrottledScrape } from "../observability/metrics/throttled-scrape.js";
-import { createLivenessReport, createProbes } from "../observability/probes.js";
+import { createThrottledScrape, PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/exposition.js";
+import { Metrics, type ServiceLoad } from "../observability/metrics/metrics.js";
+import { createLivenessReport, createProbes, describeReachability } from "../observability/probes.js";
+import type { Tracing } from "../observability/tracing.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
 import type { Operation } from "../operations/operation.js";
 import { createBatchGetQuotes } from "../operations/quotes/batch-get-quotes.js";
 import { createGetQuote } from "../operations/quotes/get-quote.js";
 import { createGetTransferStatus } from "../operations/transfers/get-transfer-status.js";
+import { createGetWithdrawal } from "../operations/transfers/get-withdrawal.js";
 import { createListTransfers } from "../operations/transfers/list-transfers.js";
 import { createWatchTransfers } from "../operations/transfers/watch-transfers.js";
 import { withDeadline } from "../operations/with-deadline.js";
-import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
-import { createTurnClock, monotonicNow } from "../resilience/clock.js";
-import { createFairQuota } from "../resilience/fair-quota.js";
-import { composeChains } from "./compose-chains.js";
+import { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
+import { createTurnClocks, monotonicNow } from "../resilience/clock.js";
+import { FairQuota } from "../resilience/fair-quota.js";
+import { FairScheduler } from "../resilience/fair-scheduler.js";
+import { Scheduler } from "../resilience/scheduler.js";
+import { composeChains, loadQuorum } from "./compose-chains.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
-import { type ComposeSharedStateOptions, composeSharedState } from "./compose-shared-state.js";
-import { composeTransfers } from "./compose-transfers.js";
+import { composeSharedState } from "./compose-shared-state.js";
+import { TransfersModule } from "./compose-transfers.js";
 import { composeWatches } from "./compose-watches.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
-import { createOffChainSources } from "./off-chain/off-chain-sources.js";
-import { findPackageRoot } from "./package-root.js";
-import { createRecentDifferences, DIFFERENCES_PATH } from "./shadow-comparison/recent-differences.js";
-import { loadQuorum } from "./startup/load-quorum.js";
-import { logStartupWarnings } from "./startup/startup-warnings.js";
-import { collectStaticAssets } from "./static-assets.js";
+import { OffChainSources } from "./off-chain-sources.js";
+import { collectStaticAssets, findPackageRoot } from "./package-files.js";
+import { logStartupWarnings } from "./process-lifecycle.js";
 
 /** The whole service. */
 export interface Gateway {
@@ -48,129 +48,73 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+/** The clocks of the system. */
+const CLOCKS = { now: () => Date.now(), monotonicNow };
+
 /** Time that requests in progress have to finish after a stop, in addition to the request timeout. */
 const SHUTDOWN_GRACE_MS = 1_000;
 
 /** Requests that may wait for upstreams at the same time; each takes a few kilobytes. */
 const MAX_PENDING_REQUESTS = 10_000;
 
-/** Quotes of batches that may wait at the same time; each takes a few kilobytes too. */
-const MAX_PENDING_BATCH_QUOTES = 10_000;
+/** Quotes of batches that may wait at the same time: batches of 200 connections at their largest. Each takes a few kilobytes too. */
+const MAX_PENDING_BATCH_QUOTES = 20_000;
 
 export interface GatewayOptions {
   /** As in HttpServerOptions: false makes the general path serve every request. */
   readonly fastPaths?: boolean;
   /** Key of the digits in the names of endpoints. Default: a random one. */
   readonly endpointNameKey?: string | undefined;
-  /** Joins what the workers of this machine share. Default: this process is the only one. */
-  readonly joinWorkers?: ComposeSharedStateOptions["joinWorkers"];
+  /** Receives one line about which chains respond. Without it, they are not checked at the start. */
+  readonly onChainsChecked?: ((summary: string) => void) | undefined;
   /** Destination of the log unless a logger is given. Default: standard output. */
-  readonly logOutput?: CountingLogOutput;
+  readonly logOutput?: BufferedLogOutput;
 }
+
+type Documents = Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>;
 
 /** Creates the service from its parts. The only place that knows all of them. */
 export async function createGateway(
   config: Config,
   givenLogger?: Logger,
-  { fastPaths = true, endpointNameKey, joinWorkers, logOutput = createLogOutput(1) }: GatewayOptions = {},
+  { fastPaths = true, endpointNameKey, onChainsChecked, logOutput = new BufferedLogOutput(1) }: GatewayOptions = {},
 ): Promise<Gateway> {
   const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
-  const { url: root, version } = findPackageRoot();
-  const clocks = { now: () => Date.now(), monotonicNow };
-  const turnClocks = { now: createTurnClock(clocks.now), monotonicNow: createTurnClock(monotonicNow) };
-  let isDraining = false;
+  const { version } = findPackageRoot();
+  const draining = new AbortController();
   const tracing = config.isTracingEnabled
-    ? (await import("../observability/tracing.js")).createTracing(version)
+    ? new (await import("../observability/tracing.js")).Tracing(version)
     : undefined;
-  const metrics = createMetrics({
+  const metrics: Metrics = new Metrics({
     version,
     getDependencyStatus: () => dependencies.read(),
-    getLoad,
-    countLostLogLines: logOutput.lostLines,
-    ...clocks,
+    getLoad: () => readLoad(parts, quotas, server),
+    countLostLogLines: () => logOutput.countLostLines(),
+    now: () => parts.clocks.now(),
+    monotonicNow,
   });
-  // Each worker is a process of its own, and the endpoints see all of them.
-  const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
-  const createQuorum = await loadQuorum(config, (...line) => logger.warn(...line), metrics.quorum);
-  const endpointOptions = { callsPerSecond, endpointNameKey, createQuorum };
-  const { chains, blockAges } = composeChains({ config, clocks, metrics, tracing, logger, ...endpointOptions });
-  const { sharedState, redis } = await composeSharedState({ config, version, logger, joinWorkers });
-  const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });
-  const { settings, prices } = offChainSources;
-  const limiter = createAdaptiveLimiter(monotonicNow);
-  const transfers = composeTransfers({ config, chains, limiter, metrics, logger, redis });
-  const differences = createRecentDifferences();
-  const quotes = composeQuotes({
-    ...{ config, version, chains, blockAges, offChainSources, limiter, metrics, tracing, logger, sharedState },
-    ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes, differences },
-  });
-  const maxTimeoutMs = config.requestTimeoutMs;
-  const watcher = composeWatches({ config, chains, transfers, prices, metrics });
-  const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
-  const batchQuota = createFairQuota(() => MAX_PENDING_BATCH_QUOTES);
+  const parts = await composeParts({ config, logger, tracing, metrics, endpointNameKey });
+  const quotas = {
+    requests: new FairQuota(() => MAX_PENDING_REQUESTS),
+    batchQuotes: new FairQuota(() => MAX_PENDING_BATCH_QUOTES),
+  };
+  const { blockAges } = parts;
   const dependencies = createDependencyMonitor({
-    chains,
-    getClock: blockAges?.clock,
-    offChainSources,
-    transfers,
-    ...clocks,
+    ...parts,
+    getClock: blockAges && (() => blockAges.clock()),
+    ...parts.clocks,
   });
-  const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });
-  // A worker renders the metrics of all workers.
-  const renderMetrics = createThrottledScrape(
-    cluster.isWorker ? createWorkerMetricsClient(metrics.collectJson) : metrics.renderText,
+  const { documents, metricsListener } = composeDocuments(
+    { config, logger, metrics, dependencies, parts },
+    draining.signal,
   );
-  const readMetrics = async () => ({
-    status: 200,
-    contentType: PROMETHEUS_MEDIA_TYPE,
-    body: await renderMetrics(),
-  });
-  const readLiveness = () => createLivenessReport(isDraining);
-  // With several workers, the primary has the listener.
-  const metricsListener = cluster.isWorker
-    ? undefined
-    : composeMetricsListener({ config, logger, readMetrics, readLiveness, differences });
-  const documents = new Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>([
-    ...collectStaticAssets(root),
-    ...probes,
-    ...(config.metricsPort === "same"
-      ? ([
-          ["/metrics", readMetrics],
-          [DIFFERENCES_PATH, differences.readDocument],
-        ] as const)
-      : []),
-  ]);
-  const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    withDeadline(operation, { maxTimeoutMs, callerQuota });
-  const server = createHttpServer({
+  const server: HttpServer = new HttpServer({
     host: config.host,
     port: config.port,
-    services: [
-      mountService(BridgeService, {
-        getQuote: addDeadline(createGetQuote({ chains, settings, engine: quotes.engine })),
-        batchGetQuotes: addDeadline(
-          createBatchGetQuotes({
-            ...{ settings, engine: quotes.engine, quoteQuota: batchQuota, maxTimeoutMs, monotonicNow },
-            onResults: metrics.onBatchResults,
-          }),
-        ),
-        getTransferStatus: addDeadline(
-          createGetTransferStatus({
-            chains,
-            blockAges,
-            statusCache: transfers.statusCache,
-            details: transfers.details,
-            prices,
-            maxTimeoutMs,
-            ...clocks,
-          }),
-        ),
-        listTransfers: addDeadline(createListTransfers({ ...transfers, chains, prices, maxTimeoutMs, monotonicNow })),
-        listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
-        watchTransfers: createWatchTransfers({ watcher }),
-      }),
-    ],
+    services: [mountOperations(config, metrics, parts, quotas)],
     documents,
+    scheduler: parts.scheduler,
+    eventLoop: parts.eventLoop,
     limits: { operationStreams: config.watchMaxStreams || Number.MAX_SAFE_INTEGER },
     fastPaths,
     log(entry, reason) {
@@ -181,60 +125,202 @@ export async function createGateway(
     trustProxy: config.trustProxy,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
-      sharedCounts: redis?.counts,
+      redis: parts.redis,
       onFailure: (err) => logger.warn({ err }, "rate limiter failed; request allowed"),
     },
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "internal error"),
   });
+  return new ComposedGateway({ config, logger, tracing, parts, server, metricsListener, draining, onChainsChecked });
+}
 
-  sharedState?.observeReader((topic) =>
-    logger.info({ workerPid: process.pid, topic }, "this process reads the topic for all others"),
-  );
+type Parts = Awaited<ReturnType<typeof composeParts>>;
+type Quotas = Readonly<Record<"requests" | "batchQuotes", FairQuota>>;
+type MetricsListener = ReturnType<typeof composeMetricsListener>;
 
-  function getLoad(): ServiceLoad {
-    return {
-      ...server.getLoad(),
-      limiter: limiter.load(),
-      pendingRequests: callerQuota.heldCount(),
-      pendingBatchQuotes: batchQuota.heldCount(),
-      upstreamRequests: chains.countRequestsInFlight(),
-      customEndpoints: chains.countCustomEndpoints(),
-      callsPerSecond: callsPerSecond ?? 0,
-      activeRoutes: quotes.countActiveRoutes(),
-      watches: watcher.counts(),
-      ...{ sharedState: sharedState?.stats(), redis: redis?.stats() },
-    };
+interface GatewayParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly tracing: Tracing | undefined;
+  readonly parts: Parts;
+  readonly server: HttpServer;
+  readonly metricsListener: MetricsListener;
+  /** Aborted when the service stops. */
+  readonly draining: AbortController;
+  readonly onChainsChecked: GatewayOptions["onChainsChecked"];
+}
+
+/** The service in this process. */
+class ComposedGateway implements Gateway {
+  readonly #gateway: GatewayParts;
+
+  constructor(gateway: GatewayParts) {
+    this.#gateway = gateway;
   }
 
-  async function stop(): Promise<void> {
-    isDraining = true;
-    await server.close(maxTimeoutMs + SHUTDOWN_GRACE_MS);
-    quotes.close();
-    watcher.close();
-    await transfers.stop();
-    // Others read from now on what this process has read.
-    await redis?.close();
-    await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
+  async start(): ReturnType<Gateway["start"]> {
+    const { config, logger, tracing, parts, server, metricsListener, draining } = this.#gateway;
+    await parts.transfers.start();
+    if (!cluster.isWorker) logStartupWarnings(config, logger);
+    const { url } = await server.listen();
+    // After the main port: if that is taken, nothing is to be said about this one.
+    const metricsUrl = await metricsListener?.listen().catch(async (error: unknown) => {
+      await this.stop();
+      throw error;
+    });
+    if (tracing?.isSdkRegistered() === false) logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
+    // The first request of undici compiles its parser, which would delay the report of the address.
+    setImmediate(() => {
+      if (draining.signal.aborted) return;
+      parts.offChainSources.warmUp();
+      void this.#reportChains();
+    });
+    return { url, metricsUrl };
   }
 
+  /** A wrong endpoint shows at the start, not with the first request to its chain. */
+  async #reportChains(): Promise<void> {
+    const { parts, draining, onChainsChecked } = this.#gateway;
+    if (onChainsChecked === undefined) return;
+    await parts.chains.check("mainnet");
+    if (!draining.signal.aborted) onChainsChecked(describeReachability({ chains: parts.chains.listStates() }));
+  }
+
+  async stop(): Promise<void> {
+    const { config, parts, server, metricsListener, draining } = this.#gateway;
+    draining.abort();
+    await server.close(config.requestTimeoutMs + SHUTDOWN_GRACE_MS);
+    parts.scheduler.close();
+    parts.quotes.close();
+    parts.watcher.close();
+    await parts.transfers.stop();
+    parts.redis?.close();
+    await Promise.all([metricsListener?.close(), parts.chains.close(), parts.offChainSources.close()]);
+  }
+}
+
+/** Creates what the operations use. */
+async function composeParts({
+  config,
+  logger,
+  tracing,
+  metrics,
+  endpointNameKey,
+}: {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly tracing: Tracing | undefined;
+  readonly metrics: Metrics;
+  readonly endpointNameKey: string | undefined;
+}) {
+  // Each worker is a process of its own, and the endpoints see all of them.
+  const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
+  const createQuorum = await loadQuorum(config, (...line) => logger.warn(...line), metrics.quorum);
+  const endpoints = { callsPerSecond, endpointNameKey, createQuorum };
+  const turnClocks = createTurnClocks(CLOCKS);
+  const { chains, blockAges } = composeChains({ config, clocks: turnClocks, metrics, tracing, logger, ...endpoints });
+  const clocks = blockAges === undefined ? turnClocks : { ...turnClocks, now: () => blockAges.now() };
+  const { cache: sharedCache, redis } = (await composeSharedState(config, logger)) ?? {};
+  const offChainSources = new OffChainSources({ config, chains, logger, clocks, sharedCache });
+  const scheduler = new Scheduler({ onError: (err, job) => logger.error({ err, job }, "a periodic job failed") });
+  const eventLoop = new FairScheduler();
+  const limiter = new AdaptiveLimiter(monotonicNow);
+  const { attestations } = offChainSources;
+  const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
+  const { deliveryTimes } = transfers;
+  const quotes = composeQuotes({
+    ...{ config, chains, blockAges, offChainSources, limiter, metrics, tracing, sharedCache, clocks, deliveryTimes },
+  });
+  const watcher = composeWatches({ config, chains, transfers, prices: offChainSources.prices, metrics, scheduler });
   return {
-    async start() {
-      await transfers.start();
-      if (!cluster.isWorker) logStartupWarnings(config, logger);
-      const { url } = await server.listen();
-      // After the main port: if that is taken, nothing is to be said about this one.
-      const metricsUrl = await metricsListener?.listen().catch(async (error: unknown) => {
-        await stop();
-        throw error;
-      });
-      if (tracing?.isSdkRegistered() === false)
-        logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
-      // The first request of undici compiles its parser, which would delay the report of the address.
-      setImmediate(() => {
-        if (!isDraining) offChainSources.warmUp();
-      });
-      return { url, metricsUrl };
-    },
-    stop,
+    ...{ callsPerSecond, clocks, chains, blockAges, redis, offChainSources, scheduler, eventLoop, limiter, transfers },
+    ...{ quotes, watcher },
+  };
+}
+
+/** Implements the contract. */
+function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas: Quotas) {
+  const { chains, blockAges, offChainSources, quotes, transfers, watcher } = parts;
+  const { settings, prices, attestations } = offChainSources;
+  const { engine } = quotes;
+  const maxTimeoutMs = config.requestTimeoutMs;
+  const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
+    withDeadline(operation, { maxTimeoutMs, callerQuota: quotas.requests });
+  const { statusCache, details, withdrawals } = transfers;
+  return mountService(BridgeService, {
+    getQuote: addDeadline(createGetQuote({ chains, settings, engine })),
+    batchGetQuotes: addDeadline(
+      createBatchGetQuotes({
+        settings,
+        engine,
+        quoteQuota: quotas.batchQuotes,
+        eventLoop: parts.eventLoop,
+        maxTimeoutMs,
+        monotonicNow,
+        onResults: metrics.onBatchResults,
+      }),
+    ),
+    getTransferStatus: addDeadline(
+      createGetTransferStatus({
+        ...{ chains, blockAges, statusCache, details, attestations, prices, maxTimeoutMs, ...CLOCKS },
+      }),
+    ),
+    listTransfers: addDeadline(
+      createListTransfers({ ...transfers, chains, attestations, prices, maxTimeoutMs, monotonicNow }),
+    ),
+    getWithdrawal: addDeadline(createGetWithdrawal({ chains, statusCache, withdrawals, maxTimeoutMs, ...CLOCKS })),
+    listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
+    watchTransfers: createWatchTransfers({ watcher }),
+  });
+}
+
+/** Creates the documents of the main port, and the listener of the metrics if they have a port of their own. */
+function composeDocuments(
+  {
+    config,
+    logger,
+    metrics,
+    dependencies,
+    parts,
+  }: Pick<GatewayParts, "config" | "logger" | "parts"> & {
+    readonly metrics: Metrics;
+    readonly dependencies: ReturnType<typeof createDependencyMonitor>;
+  },
+  draining: AbortSignal,
+): { readonly documents: Documents; readonly metricsListener: MetricsListener } {
+  const { url: root, version } = findPackageRoot();
+  // A worker renders the metrics of all workers.
+  const renderMetrics = createThrottledScrape(
+    cluster.isWorker ? createWorkerMetricsClient(metrics.collectJson) : metrics.renderText,
+  );
+  const readMetrics = async (): Promise<DynamicDocument> => {
+    return { status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await renderMetrics() };
+  };
+  const isDraining = (): boolean => draining.aborted;
+  const documents: Documents = new Map<string, StaticDocument | (() => DynamicDocument)>([
+    ...collectStaticAssets(root),
+    ...createProbes({ version, dependencies, isDraining, ...parts.clocks }),
+  ]);
+  if (config.metricsPort === "same") documents.set("/metrics", readMetrics);
+  // With several workers, the primary has the listener.
+  const readLiveness = (): DynamicDocument => createLivenessReport(draining.aborted);
+  const metricsListener = cluster.isWorker
+    ? undefined
+    : composeMetricsListener({ config, logger, readMetrics, readLiveness });
+  return { documents, metricsListener };
+}
+
+function readLoad(parts: Parts, quotas: Quotas, server: HttpServer): ServiceLoad {
+  const { chains, limiter, quotes, watcher, redis, callsPerSecond } = parts;
+  return {
+    ...server.getLoad(),
+    limiter: limiter.load(),
+    pendingRequests: quotas.requests.heldCount(),
+    pendingBatchQuotes: quotas.batchQuotes.heldCount(),
+    upstreamRequests: chains.countRequestsInFlight(),
+    customEndpoints: chains.countCustomEndpoints(),
+    callsPerSecond: callsPerSecond ?? 0,
+    activeRoutes: quotes.countActiveRoutes(),
+    watches: watcher.counts(),
+    redis: redis?.stats(),
   };
 }

@@ -1,4 +1,5 @@
-import type { RevertError } from "./json-rpc/revert-error.js";
+import type { ChainHead, ChainHeads } from "./heads/chain-heads.js";
+import type { RevertError } from "./json-rpc/rpc-errors.js";
 
 export interface RpcCall {
   readonly method: string;
@@ -8,6 +9,8 @@ export interface RpcCall {
    * as a failure of the endpoint, and the next endpoint is tried.
    */
   readonly validate?: ((result: unknown) => boolean) | undefined;
+  /** Returns the newest block that a result names, so that the endpoint's head is known without another read. */
+  readonly parseHead?: ((result: unknown) => ChainHead | undefined) | undefined;
   /**
    * Called before each HTTP request with this call, or with the read of the chain id that goes with it; what it throws
    * prevents the request and fails the call.
@@ -38,17 +41,29 @@ export interface LogsResult {
   readonly range: BlockRange;
 }
 
+/** A search for logs in a range of blocks. */
+export interface LogSearch {
+  readonly filter: LogFilter;
+  /** Not empty; `to` is Infinity for a search up to the endpoint's head. */
+  readonly range: BlockRange;
+  /** Whether the end of the range is searched first. Default: its beginning. */
+  readonly newestFirst?: boolean | undefined;
+  /** As in RpcCall; called for requests that are rejected too. */
+  readonly onRequest?: RpcCall["onRequest"];
+  readonly isBackground?: boolean;
+}
+
 /** JSON-RPC client of one chain. */
 export interface ChainClient {
   readonly slug: string;
-  /** Identifies chain and endpoints in caches; absent: the client itself. A client that decorates another has its key. */
-  readonly cacheKey?: object;
-  /** Returns a client for calls that nobody waits for; absent: the client makes no difference. */
-  asBackground?(): ChainClient;
+  /**
+   * What is known about the heads of the chain. It also identifies chain and endpoints in caches: see getHeads. A client that
+   * decorates another has its heads.
+   */
+  readonly heads?: ChainHeads;
   /**
    * Calls one method and returns its result.
-   * @param validate as in RpcCall
-   * @param onRequest as in RpcCall; called for retries and hedges too
+   * @param options as in RpcCall; `onRequest` is called for retries and hedges too
    * @throws RevertError when the call itself reverts
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds
    */
@@ -56,8 +71,7 @@ export interface ChainClient {
     method: string,
     params: readonly unknown[],
     signal: AbortSignal,
-    validate?: RpcCall["validate"],
-    onRequest?: RpcCall["onRequest"],
+    options?: Pick<RpcCall, "validate" | "onRequest">,
   ): Promise<unknown>;
   /**
    * Calls several methods on one endpoint, in one HTTP request where the endpoint accepts batches, and returns their
@@ -68,30 +82,45 @@ export interface ChainClient {
   /**
    * Searches logs in a range of blocks, or in as much of it as an endpoint accepts at once: the beginning of the range, or
    * its end with `newestFirst`. The result names the blocks that were searched.
-   * @param range not empty; `to` is Infinity for a search up to the endpoint's head
-   * @param onRequest as in RpcCall; called for requests that are rejected too
    * @returns undefined when no endpoint accepts a range without an end
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds
    */
-  getLogs(
-    filter: LogFilter,
-    range: BlockRange,
-    newestFirst: boolean,
-    signal: AbortSignal,
-    onRequest?: RpcCall["onRequest"],
-  ): Promise<LogsResult | undefined>;
-}
-
-/** Returns the key under which caches keep what a client has read. */
-export function getCacheKey(client: ChainClient): object {
-  return client.cacheKey ?? client;
+  getLogs(search: LogSearch, signal: AbortSignal): Promise<LogsResult | undefined>;
 }
 
 /** Returns the result of a call; undefined when the call has none or has reverted. */
-export function getRpcResult(outcome: RpcCallResult | undefined): unknown {
+export function findRpcResult(outcome: RpcCallResult | undefined): unknown {
   return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
 }
 
 export function isReverted(outcome: RpcCallResult | undefined): boolean {
   return outcome !== undefined && "revert" in outcome;
+}
+
+/**
+ * Creates a client from what sends its requests.
+ * @param parts.isBackground as in RpcCall, for all calls of the client
+ */
+export function createChainClient(
+  parts: Pick<ChainClient, "slug" | "heads"> & {
+    readonly request: ChainClient["sendBatch"];
+    readonly searchLogs: ChainClient["getLogs"];
+    readonly isBackground?: boolean;
+  },
+): ChainClient {
+  const { request, searchLogs, isBackground = false, ...chain } = parts;
+  return {
+    ...chain,
+    async send(method, params, signal, options) {
+      const [outcome] = await request([{ ...options, method, params, isBackground }], signal);
+      if (outcome === undefined) throw new Error("the request has no outcome");
+      if ("revert" in outcome) throw outcome.revert;
+      return outcome.result;
+    },
+    async sendBatch(calls, signal) {
+      if (calls.length === 0) return [];
+      return request(isBackground ? calls.map((call) => ({ ...call, isBackground })) : calls, signal);
+    },
+    getLogs: (search, signal) => searchLogs({ ...search, isBackground }, signal),
+  };
 }

@@ -1,23 +1,19 @@
-import { monotonicNow } from "../resilience/clock.js";
 import { Agent } from "../resilience/http-client/undici.js";
-import { type BlockAgeMonitor, bindBlockAges } from "./block-age/block-age-monitor.js";
-import { STATE_SOURCE } from "./block-age/chain-history.js";
 import type { ChainClient } from "./chain-client.js";
-import { type ConfiguredChain, type CreateQuorum, readConfiguredState } from "./configured-chain.js";
 import {
-  type CustomEndpointLimits,
-  createCustomEndpoints,
-  type EndpointCaller,
+  type CustomEndpointCaller,
+  CustomEndpoints,
+  type CustomEndpointsOptions,
 } from "./custom-endpoints/custom-endpoints.js";
-import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
-import type { BudgetOutcome } from "./endpoints/budget/call-budget.js";
-import { createUpstreamBudget } from "./endpoints/budget/upstream-budget.js";
-import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
-import type { EndpointFailure } from "./endpoints/endpoint-attempt.js";
+import type { CustomUrlPolicy, SsrfGuardOptions } from "./custom-endpoints/ssrf-guard.js";
+import type { BudgetOutcome } from "./endpoints/call-budget.js";
+import type { EndpointFailure, EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
-import { createEndpointPool, type EndpointPoolState } from "./endpoints/endpoint-pool.js";
-import { createEventLoopDelay } from "./endpoints/event-loop-delay.js";
-import type { ChainHead } from "./endpoints/head-tracker.js";
+import { EndpointPool, type EndpointPoolState } from "./endpoints/endpoint-pool.js";
+import { UpstreamBudget } from "./endpoints/upstream-budget.js";
+import type { BlockAgeMonitor } from "./heads/block-age-monitor.js";
+import type { ChainHead } from "./heads/chain-heads.js";
+import type { ChainQuorum } from "./quorum/chain-quorum.js";
 
 /** The chains of one network, as one request reaches them. */
 export interface NetworkChainClients {
@@ -27,37 +23,10 @@ export interface NetworkChainClients {
   hasCustomEndpoint(slug: string): boolean;
 }
 
-export interface ChainClients {
-  /** Returns a network's chains on the configured endpoints. */
-  forNetwork(network: string): NetworkChainClients;
-  /** Returns the same for work that no caller waits for: within the budget of calls it comes last. */
-  forBackground(network: string): NetworkChainClients;
-  /**
-   * Runs `work` with the network's chains. The endpoints that the caller names serve only this work and are closed
-   * afterwards.
-   * @throws ServiceError RPC_URL_FORBIDDEN for a URL that is not allowed; RATE_LIMITED or OVERLOADED when too many custom
-   * endpoints are open
-   */
-  withCustomEndpoints<T>(
-    network: string,
-    customUrls: ReadonlyMap<string, string>,
-    work: (chains: NetworkChainClients) => Promise<T>,
-    caller: EndpointCaller,
-  ): Promise<T>;
-  /** Returns the state of all chains on the configured endpoints. */
-  listStates(): readonly ChainPoolState[];
-  /** Reads the heads of a chain's endpoints in the background, at most once in ten seconds. */
-  probe(network: string, slug: string): void;
-  /**
-   * Records a chain head that a read of chain state has returned, here or in another process.
-   * @param readAt start of the read on the monotonic clock of this process, in milliseconds
-   */
-  recordHead(network: string, slug: string, head: ChainHead, readAt: number): void;
-  /** Returns the number of open custom endpoints. */
-  countCustomEndpoints(): number;
-  /** Returns the number of requests to configured endpoints that wait for a response. */
-  countRequestsInFlight(): number;
-  close(): Promise<void>;
+/** Returns whether the caller supplied the endpoint of at least one of these chains: the result is then private to it. */
+export function usesCustomEndpoints(chains: NetworkChainClients, slugs: Iterable<string>): boolean {
+  for (const slug of slugs) if (chains.hasCustomEndpoint(slug)) return true;
+  return false;
 }
 
 export interface ChainPoolState extends EndpointPoolState {
@@ -77,23 +46,40 @@ export interface ChainClientsOptions {
   readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
   readonly customUrlPolicy: CustomUrlPolicy;
   /** Allowed ports of public custom endpoints; undefined: the default ports. */
-  readonly customUrlPorts?: readonly number[];
+  readonly customUrlPorts?: SsrfGuardOptions["allowedPorts"];
   /** Undefined: the default limits. */
-  readonly customEndpointLimits?: CustomEndpointLimits;
+  readonly customEndpointLimits?: CustomEndpointsOptions["limits"];
   /** Names the configured endpoints. Default: a namer with a random key. */
   readonly nameEndpoint?: EndpointNamer;
   /** Longest time for which a caller waits for configured endpoints, in milliseconds. */
-  readonly callerTimeoutMs?: number;
+  readonly callerTimeoutMs?: number | undefined;
   readonly onFailure: (failure: EndpointFailure) => void;
   readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
   /** Calls per second to each configured endpoint; undefined: no limit. */
   readonly callsPerSecond?: number | undefined;
   /** Called when this limit makes calls wait or refuses them. */
   readonly onBudgetLimited?: (event: BudgetEvent) => void;
-  /** Judges the age of blocks. Default: every chain may stand still. */
+  /** Judges the age of blocks. Default: every chain may be stalled. */
   readonly blockAges?: BlockAgeMonitor | undefined;
   /** Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed. */
   readonly createQuorum?: CreateQuorum | undefined;
+}
+
+/**
+ * Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed.
+ * @param place the chain whose reads are compared, and the signal that ends all work on it
+ */
+export type CreateQuorum = (
+  pool: EndpointPool,
+  place: { readonly network: string; readonly chain: string; readonly closing: AbortSignal },
+) => ChainQuorum | undefined;
+
+/** A chain on the configured endpoints. */
+interface ConfiguredChain {
+  readonly chainId: number;
+  readonly pool: EndpointPool;
+  /** undefined: one endpoint is believed. */
+  readonly quorum: ChainQuorum | undefined;
 }
 
 /** What the budget of calls did to a request. */
@@ -115,113 +101,160 @@ const KEEP_ALIVE_MS = 30_000;
 /** Limits how long undici tries to connect. An endpoint that cannot be reached fails then, also while its callers wait. */
 const CONNECT_TIMEOUT_MS = 3_000;
 
-export function createChainClients(options: ChainClientsOptions): ChainClients {
-  const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
-  const {
-    nameEndpoint = createEndpointNamer(),
-    customEndpointLimits: limits,
-    callerTimeoutMs,
-    callsPerSecond,
-    onBudgetLimited,
-    blockAges,
-    createQuorum,
-  } = options;
-  const customEndpoints = createCustomEndpoints({
-    policy,
-    onFailure,
-    ...(allowedPorts === undefined ? {} : { allowedPorts }),
-    ...(limits === undefined ? {} : { limits }),
-  });
-  const closing = new AbortController();
-  const dispatcher = new Agent({
+/** The chains of all networks. */
+export class ChainClients {
+  readonly #options: ChainClientsOptions;
+  readonly #nameEndpoint: EndpointNamer;
+  readonly #customEndpoints: CustomEndpoints;
+  readonly #closing = new AbortController();
+  readonly #dispatcher = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxResponseSize: MAX_RESPONSE_BYTES,
   });
-  const eventLoopDelay = createEventLoopDelay(monotonicNow);
-  const upstreamBudget = createUpstreamBudget();
-  const configured = new Map<string, ReadonlyMap<string, ConfiguredChain>>();
-  for (const [network, chains] of Object.entries(networks)) {
-    const bySlug = [...chains].map(([slug, endpoints]) => {
-      const shared = {
-        nameEndpoint,
-        dispatcher,
-        maxBytes: MAX_RESPONSE_BYTES,
-        onFailure,
-        closing: closing.signal,
-        eventLoopDelay,
-        upstreamBudget,
-        ...(callerTimeoutMs === undefined ? {} : { callerTimeoutMs }),
-      };
-      const pool = createEndpointPool({
-        slug,
-        ...endpoints,
-        ...shared,
-        onEndpointRequest: createObserver(network, slug),
-        callsPerSecond,
-        blockAges: blockAges && bindBlockAges(blockAges, network, slug),
-        onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
+  readonly #upstreamBudget = new UpstreamBudget();
+  /** By network and slug. */
+  readonly #configured: ReadonlyMap<string, ReadonlyMap<string, ConfiguredChain>>;
+
+  constructor(options: ChainClientsOptions) {
+    const { networks, onFailure } = options;
+    const { customUrlPolicy: policy, customUrlPorts: allowedPorts, customEndpointLimits: limits } = options;
+    this.#options = options;
+    this.#nameEndpoint = options.nameEndpoint ?? createEndpointNamer();
+    this.#customEndpoints = new CustomEndpoints({ policy, allowedPorts, limits, onFailure });
+    this.#configured = new Map(
+      Object.entries(networks).map(([network, chains]) => {
+        const create = ([slug, endpoints]: readonly [string, ChainEndpoints]) =>
+          [slug, this.#createChain(network, slug, endpoints)] as const;
+        return [network, new Map([...chains].map(create))] as const;
+      }),
+    );
+  }
+
+  /** Returns a network's chains on the configured endpoints. */
+  forNetwork(network: string): NetworkChainClients {
+    return { getClient: (slug) => this.#getReader(network, slug).client, hasCustomEndpoint: () => false };
+  }
+
+  /** Returns the same for work that no caller waits for: within the budget of calls it comes last. */
+  forBackground(network: string): NetworkChainClients {
+    return { getClient: (slug) => this.#getReader(network, slug).background, hasCustomEndpoint: () => false };
+  }
+
+  /**
+   * Runs `work` with the network's chains. The endpoints that the caller names serve only this work and are closed
+   * afterwards.
+   * @throws ServiceError RPC_URL_FORBIDDEN for a URL that is not allowed; RATE_LIMITED or OVERLOADED when too many custom
+   * endpoints are open
+   */
+  async withCustomEndpoints<T>(
+    network: string,
+    customUrls: ReadonlyMap<string, string>,
+    work: (chains: NetworkChainClients) => Promise<T>,
+    caller: CustomEndpointCaller,
+  ): Promise<T> {
+    const session = this.#customEndpoints.startSession(caller);
+    const opened = new Map<string, ChainClient>();
+    const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
+      const { chainId } = this.#getChain(network, slug);
+      const chain = { slug, chainId, onEndpointRequest: this.#createObserver(network, slug) };
+      opened.set(slug, await session.open(chain, url));
+    };
+    try {
+      // Waits for all even when one fails: otherwise those that open later would keep their slots.
+      const results = await Promise.allSettled([...customUrls].map(open));
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+      return await work({
+        getClient: (slug) => opened.get(slug) ?? this.#getReader(network, slug).client,
+        hasCustomEndpoint: (slug) => opened.has(slug),
       });
-      const quorum = createQuorum?.(pool, { network, chain: slug, closing: closing.signal });
-      return [slug, { pool, client: quorum?.client ?? pool, quorum }] as const;
-    });
-    configured.set(network, new Map(bySlug));
+    } finally {
+      await session.close();
+    }
   }
 
-  function createObserver(network: string, chain: string): EndpointRequestObserver | undefined {
-    return onEndpointRequest && ((request) => onEndpointRequest({ ...request, network, chain }));
+  /** Returns the state of all chains on the configured endpoints. */
+  listStates(): readonly ChainPoolState[] {
+    return [...this.#configured].flatMap(([network, chains]) =>
+      [...chains].map(([chain, { chainId, pool, quorum }]) => {
+        const state = pool.state();
+        const endpoints = state.endpoints.map((each) =>
+          quorum?.isOutvoted(each.endpoint) === true ? { ...each, state: "outvoted" as const } : each,
+        );
+        return { network, chain, chainId, ...state, endpoints };
+      }),
+    );
   }
 
-  function getChain(network: string, slug: string): ConfiguredChain {
-    const chain = configured.get(network)?.get(slug);
+  /** Reads the heads of a chain's endpoints in the background, at most once in ten seconds. */
+  probe(network: string, slug: string): void {
+    void this.#getChain(network, slug).pool.refreshHeads();
+  }
+
+  /** Reads the heads of all chains of a network, as `probe` does, and waits for them. */
+  async check(network: string): Promise<void> {
+    const chains = this.#configured.get(network)?.values() ?? [];
+    await Promise.all([...chains].map(({ pool }) => pool.refreshHeads()));
+  }
+
+  /**
+   * Records a chain head that a read of chain state has returned, here or in another process.
+   * @param readAt start of the read on the monotonic clock of this process, in milliseconds
+   */
+  recordHead(network: string, slug: string, head: ChainHead, readAt: number): void {
+    this.#getChain(network, slug).pool.recordHead(head, readAt);
+  }
+
+  /** Returns the number of open custom endpoints. */
+  countCustomEndpoints(): number {
+    return this.#customEndpoints.count();
+  }
+
+  /** Returns the number of requests to configured endpoints that wait for a response. */
+  countRequestsInFlight(): number {
+    return this.#upstreamBudget.inFlight();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#dispatcher.destroy();
+  }
+
+  #getChain(network: string, slug: string): ConfiguredChain {
+    const chain = this.#configured.get(network)?.get(slug);
     if (chain === undefined) throw new Error(`no chain ${slug} on ${network}`);
     return chain;
   }
 
-  return {
-    forNetwork: (network) => ({ getClient: (slug) => getChain(network, slug).client, hasCustomEndpoint: () => false }),
-    forBackground: (network) => ({
-      getClient: (slug) => getChain(network, slug).client.asBackground(),
-      hasCustomEndpoint: () => false,
-    }),
-    async withCustomEndpoints(network, customUrls, work, caller) {
-      const session = customEndpoints.startSession(caller);
-      const opened = new Map<string, ChainClient>();
-      const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
-        const chainId = networks[network]?.get(slug)?.chainId;
-        if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
-        const chain = { slug, chainId, onEndpointRequest: createObserver(network, slug) };
-        opened.set(slug, await session.open(chain, url));
-      };
-      try {
-        // Waits for all even when one fails: otherwise those that open later would keep their slots.
-        const results = await Promise.allSettled([...customUrls].map(open));
-        for (const result of results) if (result.status === "rejected") throw result.reason;
-        return await work({
-          getClient: (slug) => opened.get(slug) ?? getChain(network, slug).client,
-          hasCustomEndpoint: (slug) => opened.has(slug),
-        });
-      } finally {
-        await session.close();
-      }
-    },
-    listStates: () =>
-      [...configured].flatMap(([network, bySlug]) =>
-        [...bySlug].map(([chain, each]) => {
-          const chainId = networks[network]?.get(chain)?.chainId ?? 0;
-          return { network, chain, chainId, ...readConfiguredState(each) };
-        }),
-      ),
-    probe: (network, slug) => getChain(network, slug).pool.probe(),
-    recordHead(network, slug, head, readAt) {
-      blockAges?.recordHead(network, slug, { source: STATE_SOURCE, timestamp: head.timestamp, readAt });
-      getChain(network, slug).pool.recordHead(head);
-    },
-    countCustomEndpoints: customEndpoints.count,
-    countRequestsInFlight: upstreamBudget.inFlight,
-    async close() {
-      closing.abort();
-      await dispatcher.destroy();
-    },
-  };
+  /** Returns what callers of a chain read through. */
+  #getReader(network: string, slug: string): Pick<EndpointPool, "client" | "background"> {
+    const { pool, quorum } = this.#getChain(network, slug);
+    return quorum ?? pool;
+  }
+
+  #createChain(network: string, slug: string, endpoints: ChainEndpoints): ConfiguredChain {
+    const { callerTimeoutMs, callsPerSecond, onFailure, blockAges, createQuorum, onBudgetLimited } = this.#options;
+    const closing = this.#closing.signal;
+    const pool = new EndpointPool({
+      slug,
+      ...endpoints,
+      dispatcher: this.#dispatcher,
+      upstreamBudget: this.#upstreamBudget,
+      closing,
+      nameEndpoint: this.#nameEndpoint,
+      maxBytes: MAX_RESPONSE_BYTES,
+      onFailure,
+      callsPerSecond,
+      callerTimeoutMs,
+      heads: blockAges?.getHeads(network, slug),
+      onEndpointRequest: this.#createObserver(network, slug),
+      onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
+    });
+    return { chainId: endpoints.chainId, pool, quorum: createQuorum?.(pool, { network, chain: slug, closing }) };
+  }
+
+  #createObserver(network: string, chain: string): EndpointRequestObserver | undefined {
+    const { onEndpointRequest } = this.#options;
+    return onEndpointRequest && ((request) => onEndpointRequest({ ...request, network, chain }));
+  }
 }

@@ -29,3 +29,13 @@ export function isAddressHex(value: unknown): value is string {
 export function isBytes32(value: unknown): value is string {
   return typeof value === "string" && BYTES32_PATTERN.test(value);
 }
+
+/** Decodes hex with 0x. */
+export function hexToBytes(hex: string): Buffer {
+  return Buffer.from(hex.slice(2), "hex");
+}
+
+/** Encodes bytes as lower-case hex with 0x. */
+export function bytesToHex(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes).toString("hex")}`;
+}

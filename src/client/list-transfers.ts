@@ -4,10 +4,14 @@ import type {
   BridgeService,
   GetTransferStatusResponse,
   ListTransfersRequestSchema,
+  ListTransfersResponse,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 
 /** Of each call: one for each page. */
-export type ListTransfersOptions = Pick<CallOptions, "signal" | "headers" | "timeoutMs">;
+export interface ListTransfersOptions extends Pick<CallOptions, "signal" | "headers" | "timeoutMs"> {
+  /** Called with each page before its transfers: `coveredFrom` and `coveredUntil` tell between which times they are complete. */
+  readonly onPage?: ((page: ListTransfersResponse) => void) | undefined;
+}
 
 /**
  * Returns the transfers of an account, newest first, from all pages; the next page is requested when it is needed.
@@ -19,10 +23,11 @@ export type ListTransfersOptions = Pick<CallOptions, "signal" | "headers" | "tim
 export async function* listTransfers(
   client: Pick<Client<typeof BridgeService>, "listTransfers">,
   request: MessageInitShape<typeof ListTransfersRequestSchema>,
-  options: ListTransfersOptions = {},
+  { onPage, ...options }: ListTransfersOptions = {},
 ): AsyncGenerator<GetTransferStatusResponse, void, undefined> {
   for (let { pageToken = "" } = request; ; ) {
     const page = await client.listTransfers({ ...request, pageToken }, options);
+    onPage?.(page);
     yield* page.transfers;
     if (page.nextPageToken === "") return;
     pageToken = page.nextPageToken;

@@ -1,16 +1,20 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
 import {
   type BridgeService,
   WatchTransfersRequestSchema,
   type WatchTransfersResponse,
+  WatchTransfersResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { getErrorDetails } from "./error-details.js";
-import { createRepeatDetector, type WatchEvent } from "./repeated-events.js";
-import { computeRetryDelayMs, isTemporary } from "./retry-delay.js";
+import { computeRetryDelayMs, getErrorDetails, isTemporary } from "./error-details.js";
 
 type Request = MessageInitShape<typeof WatchTransfersRequestSchema>;
 type WatchClient = Pick<Client<typeof BridgeService>, "watchTransfers">;
+
+/** A state of a transfer, or that nobody knows it. `resumeToken` resumes the watch after it, in another process too. */
+export type WatchEvent = WatchTransfersResponse & {
+  readonly event: Extract<WatchTransfersResponse["event"], { readonly case: "transfer" | "unknown" }>;
+};
 
 export interface WatchTransfersOptions extends Pick<CallOptions, "headers"> {
   /** Ends the watch with a ConnectError of the code Canceled. */
@@ -21,6 +25,9 @@ export interface WatchTransfersOptions extends Pick<CallOptions, "headers"> {
 
 /** A stream that is silent for longer is dead: the service sends a bookmark every 15 s. */
 const MAX_SILENCE_MS = 45_000;
+
+/** The last events of this many transfers are remembered. */
+const MAX_REMEMBERED = 1_000;
 
 /**
  * Watches transfers: returns the present state of each, then every change, until all are final. A stream that the server
@@ -139,4 +146,43 @@ function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> 
 function toAbortError(signal: AbortSignal | undefined): ConnectError {
   const { reason } = signal ?? {};
   return new ConnectError("the watch was aborted", Code.Canceled, undefined, undefined, reason);
+}
+
+/**
+ * Returns a function that tells whether an event only repeats the last one about its transfer. A service repeats states
+ * when the token of a resumed watch is too old.
+ */
+function createRepeatDetector(): (event: WatchEvent) => boolean {
+  const lastByKey = new Map<string, WatchEvent>();
+
+  /** Forgets what the event makes obsolete: that its transaction is unknown, or the transfers of an unknown one. */
+  function forgetContradicted({ event }: WatchEvent): void {
+    if (event.case === "transfer") {
+      lastByKey.delete(event.value.transactionHash);
+      lastByKey.delete(event.value.bondTransactionHash);
+      return;
+    }
+    const { transferHash } = event.value;
+    if (transferHash === "") return;
+    for (const [key, { event: last }] of lastByKey) {
+      if (last.case !== "transfer") continue;
+      const { transactionHash, bondTransactionHash } = last.value;
+      if (transactionHash === transferHash || bondTransactionHash === transferHash) lastByKey.delete(key);
+    }
+  }
+
+  return (event) => {
+    const { value } = event.event;
+    const key = value.transferId || ("transferHash" in value ? value.transferHash : value.transactionHash);
+    const compared = { ...event, resumeToken: "" };
+    const last = lastByKey.get(key);
+    if (last !== undefined && equals(WatchTransfersResponseSchema, last, compared)) return true;
+    forgetContradicted(event);
+    // The one that was remembered the longest goes first.
+    lastByKey.delete(key);
+    lastByKey.set(key, compared);
+    const [oldest] = lastByKey.keys();
+    if (lastByKey.size > MAX_REMEMBERED && oldest !== undefined) lastByKey.delete(oldest);
+    return false;
+  };
 }

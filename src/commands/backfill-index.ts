@@ -1,19 +1,17 @@
-import { selectEndpoints } from "../app/compose-chains.js";
-import { loadQuorum } from "../app/startup/load-quorum.js";
-import { StartupError } from "../app/startup/startup-error.js";
-import { createChainClients } from "../chain/chains.js";
-import { createBlockFinder } from "../chain/read/block-finder.js";
-import { type Config, ConfigError, type IndexLocation, loadConfig } from "../config/config.js";
+import { loadQuorum, selectEndpoints } from "../app/compose-chains.js";
+import { StartupError } from "../app/process-lifecycle.js";
+import { ChainClients } from "../chain/chains.js";
+import { BlockFinder } from "../chain/read/block-finder.js";
+import { type Config, ConfigError, loadConfig } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
 import { getNetwork } from "../hop/networks.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
-import { type IndexStart, parseIndexStart } from "../transfers/index/index-options.js";
-import { IndexUnavailableError } from "../transfers/index/store/index-unavailable-error.js";
-import { openIndex } from "../transfers/index/store/open-index.js";
-import { backfillIndex, type IndexBackfillTarget } from "../transfers/index/sync/index-sync.js";
+import { IndexUnavailableError } from "../transfers/index/database/index-database.js";
+import { type IndexLocation, type IndexStart, parseIndexStart } from "../transfers/index/index-options.js";
+import { backfillIndex } from "../transfers/index/sync/index-sync.js";
+import { openTransferIndex, type TransferIndex } from "../transfers/index/transfer-index.js";
 import { createProgressDisplay } from "./backfill-progress.js";
 import { UsageError } from "./command-line.js";
-import { openPostgres } from "./open-postgres.js";
 
 const network = getNetwork("mainnet");
 
@@ -26,11 +24,11 @@ function parseFromOption(text: string): IndexStart {
 /** @returns whether the backfill is complete */
 async function backfillUntilAborted(
   config: Config,
-  index: OpenIndex,
+  index: TransferIndex,
   from: IndexStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const chains = createChainClients({
+  const chains = new ChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet") },
     callsPerSecond: config.rpcBudget,
     customUrlPolicy: "off",
@@ -39,13 +37,14 @@ async function backfillUntilAborted(
       display.printLine(`${chain}: ${endpoint}: ${message}`),
     ),
   });
-  const display = createProgressDisplay({ output: process.stdout, now: monotonicNow });
+  const blockTimes = new BlockFinder(monotonicNow);
+  const display = createProgressDisplay(process.stdout, monotonicNow);
   try {
     await backfillIndex({
       index,
       network,
       chains: chains.forNetwork("mainnet"),
-      blockAt: createBlockFinder({ now: monotonicNow }).findBlockAt,
+      blockAt: (...args) => blockTimes.findBlockAt(...args),
       from,
       sleep,
       events: {
@@ -65,18 +64,10 @@ async function backfillUntilAborted(
   }
 }
 
-/** The index as the backfill writes it. */
-interface OpenIndex extends IndexBackfillTarget {
-  close(): void | Promise<void>;
-}
-
-async function openTarget(location: IndexLocation, signal: AbortSignal): Promise<OpenIndex> {
-  return location.kind === "sqlite" ? openIndex(location.file, network) : openPostgres(location, signal);
-}
-
 async function fill(config: Config, location: IndexLocation, from: IndexStart, signal: AbortSignal): Promise<boolean> {
-  const index = await openTarget(location, signal);
+  const index = await openTransferIndex(location, network);
   try {
+    await index.migrate();
     return await backfillUntilAborted(config, index, from, signal);
   } finally {
     await index.close();

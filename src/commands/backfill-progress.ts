@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
-import type { BackfillProgress } from "../transfers/index/sync/backfill.js";
+import type { BackfillProgress } from "../transfers/index/sync/index-sync.js";
 
 /** Shows the progress of a backfill. */
 export interface ProgressDisplay {
@@ -10,20 +10,20 @@ export interface ProgressDisplay {
   stop(): void;
 }
 
-export interface ProgressDisplayOptions {
-  readonly output: Writable & { readonly isTTY?: boolean };
-  /** Milliseconds on a monotonic clock. */
-  readonly now: () => number;
-}
-
 /** Minimum time between two progress lines of a chain when the output is not a terminal. */
 const LINE_INTERVAL_MS = 10_000;
 /** Narrow enough to show the remaining time within 80 columns. */
 const PROGRESS_FORMAT = "{chain} {bar} {percentage}% | {events} events | {rate} blocks/s | {left}";
 const BAR_SIZE = 10;
 
-/** Shows a progress bar per chain on a terminal, else prints a line per chain from time to time. */
-export function createProgressDisplay({ output, now }: ProgressDisplayOptions): ProgressDisplay {
+/**
+ * Shows a progress bar per chain on a terminal, else prints a line per chain from time to time.
+ * @param now milliseconds on a monotonic clock
+ */
+export function createProgressDisplay(
+  output: Writable & { readonly isTTY?: boolean },
+  now: () => number,
+): ProgressDisplay {
   return output.isTTY === true ? createTerminalDisplay(output, now) : createLineDisplay(output, now);
 }
 
@@ -51,7 +51,7 @@ function formatTimeLeft(seconds: number): string {
   return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
 }
 
-function createTerminalDisplay(output: ProgressDisplayOptions["output"], now: () => number): ProgressDisplay {
+function createTerminalDisplay(output: Writable, now: () => number): ProgressDisplay {
   const multiBar = new cliProgress.MultiBar(
     { format: PROGRESS_FORMAT, barsize: BAR_SIZE, stream: output, hideCursor: true },
     cliProgress.Presets.rect,

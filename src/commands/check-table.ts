@@ -14,6 +14,18 @@ export interface CheckedEndpoint {
   readonly assessment: EndpointAssessment;
 }
 
+/** What the check has found of one thing besides the RPC endpoints. The keys are public: `check --json` prints them. */
+export interface DependencyReport {
+  readonly name: string;
+  readonly state: "ok" | "off" | "failing";
+  /** How it fails, in words without a URL. */
+  readonly detail?: string | undefined;
+  /** Whether the service cannot quote, or not start, without it. */
+  readonly isNeeded?: boolean;
+  /** A line for the environment with which the service does without it. */
+  readonly remedy?: string;
+}
+
 const COLUMN_HEADERS = ["chain", "endpoint", "chain id", "head", "age", "lag", "latency", "batch", "logs", "verdict"];
 /** Indexes of the numeric columns. */
 const RIGHT_ALIGNED_COLUMNS = new Set([2, 3, 4, 5, 6, 7, 8]);
@@ -22,22 +34,52 @@ const BUDGET_SHARE = 0.8;
 const UNKNOWN_CELL = "-";
 const LARGEST_PROBED_BATCH = Math.max(...PROBED_BATCH_SIZES);
 
-/** Formats a table of all endpoints, followed by a summary. */
-export function formatCheckTable(chains: readonly CheckedChain[], variablePrefix: string): string {
+/** Formats tables of all endpoints and of the other dependencies, a summary, and lines to copy into the environment. */
+export function formatCheckTable(
+  chains: readonly CheckedChain[],
+  dependencies: readonly DependencyReport[],
+  variablePrefix: string,
+): string {
   const rows = chains.flatMap(({ slug, endpoints }) => endpoints.map((endpoint) => [slug, ...formatRow(endpoint)]));
-  const widths = COLUMN_HEADERS.map((header, column) =>
-    Math.max(header.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const lines = [COLUMN_HEADERS, ...rows].map((row) =>
+  const others = dependencies.map(({ name, state, detail = "" }) => [name, state, detail]);
+  return [
+    formatColumns([COLUMN_HEADERS, ...rows], RIGHT_ALIGNED_COLUMNS),
+    formatColumns([["also used", "state", "detail"], ...others], new Set()),
+    formatSummary(chains, variablePrefix),
+    ...formatAdvice(chains, dependencies, variablePrefix),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+/** Formats lines that mend what can be mended by a variable, or get around it; none if there is nothing to do. */
+function formatAdvice(
+  chains: readonly CheckedChain[],
+  dependencies: readonly DependencyReport[],
+  variablePrefix: string,
+): readonly string[] {
+  const unserved = chains.filter((chain) => !isChainServed(chain));
+  const budget = suggestRpcBudget(chains);
+  const lines = [
+    ...unserved.map(({ slug }) => `${variablePrefix}${slug.toUpperCase()}=https://...`),
+    ...(budget === undefined ? [] : [`RPC_BUDGET=${budget.callsPerSecond}`]),
+    ...dependencies.flatMap(({ remedy }) => remedy ?? []),
+  ];
+  return lines.length === 0 ? [] : [`To copy:\n${lines.map((line) => `  ${line}`).join("\n")}`];
+}
+
+function formatColumns(rows: readonly (readonly string[])[], rightAligned: ReadonlySet<number>): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
     row
       .map((cell, column) => {
         const width = widths[column] ?? 0;
-        return RIGHT_ALIGNED_COLUMNS.has(column) ? cell.padStart(width) : cell.padEnd(width);
+        return rightAligned.has(column) ? cell.padStart(width) : cell.padEnd(width);
       })
       .join(COLUMN_GAP)
       .trimEnd(),
   );
-  return `${lines.join("\n")}\n\n${formatSummary(chains, variablePrefix)}\n`;
+  return lines.join("\n");
 }
 
 function formatRow({ report, assessment }: CheckedEndpoint): readonly string[] {
@@ -90,18 +132,11 @@ function formatSummary(chains: readonly CheckedChain[], variablePrefix: string):
   return lines.join("\n");
 }
 
-/** A value for RPC_BUDGET, and the endpoint that needs it. */
-export interface RpcBudgetSuggestion {
-  readonly callsPerSecond: number;
-  readonly endpoint: string;
-  readonly callsAtOnce: number;
-}
-
 /**
  * Suggests a value for RPC_BUDGET: four fifths of what the usable endpoint that throttles first answers at once, since the
- * budget permits a burst of half a second's worth. Returns undefined when none throttles.
+ * budget permits a burst of half a second's worth. Names that endpoint; returns undefined when none throttles.
  */
-export function suggestRpcBudget(chains: readonly CheckedChain[]): RpcBudgetSuggestion | undefined {
+export function suggestRpcBudget(chains: readonly CheckedChain[]) {
   const throttling = chains
     .flatMap(({ endpoints }) => endpoints)
     .filter(({ assessment }) => assessment.isUsable)

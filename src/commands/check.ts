@@ -1,29 +1,22 @@
 import { diagnoseEndpoints } from "../chain/diagnose/diagnose-endpoints.js";
 import { createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
-import { type Config, loadConfig } from "../config/config.js";
-import { type ContractRegistry, createContractRegistry } from "../hop/contract-registry.js";
+import { loadConfig } from "../config/config.js";
+import { ContractRegistry } from "../hop/contract-registry.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { Agent } from "../resilience/http-client/undici.js";
-import { type DifferencesReport, formatDifferences, readDifferences } from "./check-differences.js";
+import { checkClock, checkDependencies } from "./check-dependencies.js";
 import {
   type CheckedChain,
   type CheckedEndpoint,
+  type DependencyReport,
   formatCheckTable,
   isChainServed,
   suggestRpcBudget,
 } from "./check-table.js";
 import { assessEndpoint } from "./endpoint-assessment.js";
-
-export interface CheckOptions {
-  readonly network: NetworkSlug;
-  /** Whether to print JSON instead of a table. */
-  readonly isJson: boolean;
-  /** Total time limit in milliseconds. */
-  readonly timeoutMs: number;
-}
 
 /** Time limit of one request. An endpoint that takes longer counts as unreachable. */
 const MAX_ATTEMPT_MS = 5_000;
@@ -34,12 +27,18 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const UNUSED_TRANSFER_ID = `0x${"0".repeat(64)}`;
 
 /**
- * Tests every configured endpoint of a network's chains, asks a running service which quotes differ from the SDK's, and
- * prints a report.
- * @returns the exit code: 0 when every chain is served and no endpoint serves another chain, else 1
+ * Tests every configured endpoint of a network's chains, and what else the service uses, and prints a report.
+ * @param isJson whether to print JSON instead of a table
+ * @param timeoutMs total time limit in milliseconds
+ * @returns the exit code: 0 when every chain is served, no endpoint serves another chain and nothing fails without which the
+ *   service does not work, else 1
  */
 export async function checkEndpoints(
-  { network: slug, isJson, timeoutMs }: CheckOptions,
+  {
+    network: slug,
+    isJson,
+    timeoutMs,
+  }: { readonly network: NetworkSlug; readonly isJson: boolean; readonly timeoutMs: number },
   environment: NodeJS.ProcessEnv,
   output: { write(text: string): unknown },
 ): Promise<number> {
@@ -47,20 +46,21 @@ export async function checkEndpoints(
   const abortScope = createAbortScope(new AbortController().signal, timeoutMs);
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const network = getNetwork(slug);
-  const registry = createContractRegistry(network);
+  const registry = new ContractRegistry(network);
   const nameEndpoint = createEndpointNamer();
   try {
-    const [differences, chains] = await Promise.all([
-      readDifferences(config, dispatcher, abortScope.signal),
+    const [chains, others] = await Promise.all([
       Promise.all([...network.chains.values()].map(checkChain)),
+      checkDependencies(config, slug, Math.min(MAX_ATTEMPT_MS, timeoutMs)),
     ]);
+    const dependencies = slug === "mainnet" ? [...others, checkClock(chains, config)] : others;
     const prefix = slug === "mainnet" ? "RPC_URL_" : "GOERLI_RPC_URL_";
+    const isPassed =
+      hasPassed(chains) && !others.some(({ state, isNeeded }) => state === "failing" && isNeeded === true);
     output.write(
-      isJson
-        ? formatCheckJson(slug, chains, differences)
-        : formatCheckTable(chains, prefix) + formatDifferences(differences),
+      isJson ? formatCheckJson(slug, isPassed, chains, dependencies) : formatCheckTable(chains, dependencies, prefix),
     );
-    return hasPassed(chains) ? 0 : 1;
+    return isPassed ? 0 : 1;
   } finally {
     abortScope.cancel();
     await dispatcher.destroy();
@@ -73,7 +73,7 @@ export async function checkEndpoints(
       chainId,
       nameEndpoint,
       multicall: multicallAddress,
-      urls: selectRpcUrls(config, slug, chain),
+      urls: config.rpcUrls[slug].get(chain.slug) ?? [],
       filter: createTransferFilter(registry, chain),
       dispatcher,
       // An endpoint that never responds must leave enough time for the following steps.
@@ -82,17 +82,9 @@ export async function checkEndpoints(
       wallNow: Date.now,
     };
     const reports = await diagnoseEndpoints(options, abortScope.signal);
-    const expected = { chainId, hasMulticall: multicallAddress !== undefined };
-    return {
-      slug: chain.slug,
-      chainId,
-      endpoints: reports.map((report) => ({ report, assessment: assessEndpoint(report, expected) })),
-    };
+    const endpoints = reports.map((report) => ({ report, assessment: assessEndpoint(report, chain) }));
+    return { slug: chain.slug, chainId, endpoints };
   }
-}
-
-function selectRpcUrls({ rpcUrls }: Config, network: NetworkSlug, { slug }: Chain): readonly string[] {
-  return rpcUrls[network].get(slug) ?? [];
 }
 
 /** Builds the log filter that the service uses to find a transfer by its id. */
@@ -109,12 +101,13 @@ function hasPassed(chains: readonly CheckedChain[]): boolean {
 
 function formatCheckJson(
   network: NetworkSlug,
+  isPassed: boolean,
   chains: readonly CheckedChain[],
-  { differences }: DifferencesReport,
+  dependencies: readonly DependencyReport[],
 ): string {
   const report = {
     network,
-    ok: hasPassed(chains),
+    ok: isPassed,
     suggestedRpcBudget: suggestRpcBudget(chains)?.callsPerSecond,
     chains: chains.map((chain) => ({
       chain: chain.slug,
@@ -122,7 +115,7 @@ function formatCheckJson(
       usable: isChainServed(chain),
       endpoints: chain.endpoints.map(toEndpointJson),
     })),
-    differences,
+    dependencies,
   };
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }

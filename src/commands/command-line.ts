@@ -1,16 +1,30 @@
 import { parseArgs } from "node:util";
 import { NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
 
-export const COMMAND_NAMES = ["serve", "check", "index"] as const;
+export const COMMAND_NAMES = ["serve", "check", "compare", "index"] as const;
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /** A parsed command line. */
 export type Command =
   | { readonly name: "serve" }
   | { readonly name: "check"; readonly network: NetworkSlug; readonly isJson: boolean; readonly timeoutMs: number }
-  | { readonly name: "index"; readonly from: string | undefined; readonly copyFrom: string | undefined }
-  | { readonly name: "help"; readonly command: CommandName | undefined }
+  | ({ readonly name: "compare" } & CompareOptions)
+  | { readonly name: "index"; readonly from: string | undefined }
+  | { readonly name: "help"; readonly command: CommandName | undefined; readonly isAll: boolean }
   | { readonly name: "version" };
+
+/** What to compare with the SDK. */
+export interface CompareOptions {
+  readonly network: NetworkSlug;
+  /** Routes as `token:from:to`; undefined: random ones. */
+  readonly routes: readonly string[] | undefined;
+  /** In the smallest unit of each token; undefined: random ones. */
+  readonly amounts: readonly bigint[] | undefined;
+  /** Number of quotes; undefined: one for each of the given routes and amounts, or DEFAULT_COMPARE_COUNT. */
+  readonly count: number | undefined;
+  /** Whether to print JSON instead of text. */
+  readonly isJson: boolean;
+}
 
 /** An invalid command line. The message repeats no argument that may be a URL. */
 export class UsageError extends Error {
@@ -20,12 +34,27 @@ export class UsageError extends Error {
 /** Default of the total time limit of `check`. */
 export const DEFAULT_CHECK_TIMEOUT_SECONDS = 15;
 const MAX_CHECK_TIMEOUT_SECONDS = 600;
+/** Quotes that `compare` compares unless routes or a number are given. */
+export const DEFAULT_COMPARE_COUNT = 10;
+const MAX_COMPARE_COUNT = 10_000;
+const ROUTE_PATTERN = /^[\w.]{1,20}:\w{1,20}:\w{1,20}$/;
+/** Up to 2^256-1, which has 78 digits. */
+const AMOUNT_PATTERN = /^[1-9][0-9]{0,77}$/;
+const MAX_AMOUNT = 2n ** 256n - 1n;
 
 const COMMON_OPTIONS = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
 const COMMAND_OPTIONS = {
-  serve: COMMON_OPTIONS,
+  serve: { ...COMMON_OPTIONS, all: { type: "boolean" } },
   check: { ...COMMON_OPTIONS, network: { type: "string" }, json: { type: "boolean" }, timeout: { type: "string" } },
-  index: { ...COMMON_OPTIONS, from: { type: "string" }, "copy-from": { type: "string" } },
+  compare: {
+    ...COMMON_OPTIONS,
+    network: { type: "string" },
+    routes: { type: "string" },
+    count: { type: "string" },
+    amounts: { type: "string" },
+    json: { type: "boolean" },
+  },
+  index: { ...COMMON_OPTIONS, from: { type: "string" } },
 } as const;
 
 /** @throws UsageError for an unknown command or an invalid option */
@@ -36,26 +65,34 @@ export function parseCommandLine(args: readonly string[]): Command {
   if (name === undefined)
     throw new UsageError(/^[\w-]{1,20}$/.test(first) ? `unknown command "${first}"` : "unknown command");
   const values = parseOptions(name, hasCommand ? args.slice(1) : args);
-  if (values.help === true) return { name: "help", command: hasCommand ? name : undefined };
+  const isAll = values.all === true;
+  if (values.help === true) return { name: "help", command: hasCommand ? name : undefined, isAll };
+  if (isAll) throw new UsageError("--all needs --help");
   if (values.version === true) return { name: "version" };
   if (name === "serve") return { name };
-  if (name === "index") return { name, from: values.from, copyFrom: parseCopyFromOption(values) };
+  if (name === "index") return { name, from: values.from };
+  const common = { network: parseNetworkOption(values.network), isJson: values.json ?? false };
+  if (name === "check") return { name, ...common, timeoutMs: parseTimeoutOption(values.timeout) };
   return {
     name,
-    network: parseNetworkOption(values.network),
-    isJson: values.json ?? false,
-    timeoutMs: parseTimeoutOption(values.timeout),
+    ...common,
+    routes: parseListOption("--routes", values.routes, ROUTE_PATTERN, "token:from:to"),
+    amounts: parseAmountsOption(values.amounts),
+    count: parseCountOption(values.count),
   };
 }
 
 interface OptionValues {
   readonly help?: boolean;
+  readonly all?: boolean;
   readonly version?: boolean;
   readonly network?: string;
   readonly json?: boolean;
   readonly timeout?: string;
+  readonly routes?: string;
+  readonly amounts?: string;
+  readonly count?: string;
   readonly from?: string;
-  readonly "copy-from"?: string;
 }
 
 function parseOptions(name: CommandName, args: readonly string[]): OptionValues {
@@ -81,17 +118,36 @@ function parseNetworkOption(text = "mainnet"): NetworkSlug {
   return network;
 }
 
-/** Returns the file of `--copy-from sqlite:<file>`. */
-function parseCopyFromOption({ from, "copy-from": text }: OptionValues): string | undefined {
-  if (text === undefined) return undefined;
-  if (from !== undefined) throw new UsageError("--copy-from and --from exclude each other");
-  const file = /^sqlite:(.+)$/.exec(text)?.[1];
-  if (file === undefined) throw new UsageError("--copy-from must be sqlite:<file>");
-  return file;
-}
-
 function parseTimeoutOption(text = `${DEFAULT_CHECK_TIMEOUT_SECONDS}`): number {
   const seconds = /^[0-9]{1,3}(\.[0-9]{1,3})?$/.test(text) ? Number(text) : 0;
   if (seconds > 0 && seconds <= MAX_CHECK_TIMEOUT_SECONDS) return seconds * 1_000;
   throw new UsageError(`--timeout must be a number of seconds up to ${MAX_CHECK_TIMEOUT_SECONDS}`);
+}
+
+/** @param expected describes an element */
+function parseListOption(
+  name: string,
+  text: string | undefined,
+  pattern: RegExp,
+  expected: string,
+): readonly string[] | undefined {
+  const elements = text?.split(",");
+  if (elements?.every((element) => pattern.test(element)) === false)
+    throw new UsageError(`${name} must be a comma-separated list of ${expected}`);
+  return elements;
+}
+
+function parseAmountsOption(text: string | undefined): readonly bigint[] | undefined {
+  const expected = "whole numbers in the token's smallest unit";
+  const amounts = parseListOption("--amounts", text, AMOUNT_PATTERN, expected)?.map(BigInt);
+  if (amounts?.every((amount) => amount <= MAX_AMOUNT) === false)
+    throw new UsageError("--amounts must be smaller than 2^256");
+  return amounts;
+}
+
+function parseCountOption(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_COMPARE_COUNT) return count;
+  throw new UsageError(`--count must be a number from 1 to ${MAX_COMPARE_COUNT}`);
 }

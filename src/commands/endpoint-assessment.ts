@@ -1,6 +1,7 @@
 import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
-import { DEFAULT_HEDGE_DELAY_MS } from "../chain/endpoints/attempt-plan.js";
-import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/endpoints/head-tracker.js";
+import { DEFAULT_HEDGE_DELAY_MS } from "../chain/endpoints/attempts.js";
+import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/heads/chain-heads.js";
+import type { Chain } from "../hop/networks.js";
 
 /** Problems of an endpoint, most severe first. The values are public: `check --json` prints them. */
 export type EndpointProblem =
@@ -24,13 +25,6 @@ export interface EndpointAssessment {
   readonly summary: string;
 }
 
-/** Requirements for the endpoints of a chain. */
-export interface EndpointRequirements {
-  readonly chainId: number;
-  /** Whether the chain has Multicall3. */
-  readonly hasMulticall: boolean;
-}
-
 const FATAL_PROBLEMS: ReadonlySet<EndpointProblem> = new Set(["unreachable", "wrong chain", "no contracts", "stalled"]);
 /** Age of the latest block, in seconds, from which a chain counts as stalled: even quiet chains make blocks more often. */
 const STALLED_AFTER_SECONDS = 60 * 60;
@@ -39,9 +33,11 @@ const MIN_BATCH_SIZE = 10;
 /** With smaller ranges, a search over 100 million blocks does not fit into the request timeout. */
 const MIN_LOG_BLOCK_RANGE = 10_000;
 
-/** Assesses an endpoint by the thresholds with which the service ranks endpoints. */
-export function assessEndpoint(report: EndpointReport, expected: EndpointRequirements): EndpointAssessment {
-  const findings = [...findProblems(report, expected)];
+type ExpectedChain = Pick<Chain, "chainId" | "multicallAddress">;
+
+/** Assesses an endpoint of a chain by the thresholds with which the service ranks endpoints. */
+export function assessEndpoint(report: EndpointReport, chain: ExpectedChain): EndpointAssessment {
+  const findings = [...findProblems(report, chain)];
   const problems = findings.map(([problem]) => problem);
   const summary = findings.map(([, text]) => text).join("; ");
   return {
@@ -53,7 +49,7 @@ export function assessEndpoint(report: EndpointReport, expected: EndpointRequire
 
 function* findProblems(
   report: EndpointReport,
-  { chainId, hasMulticall }: EndpointRequirements,
+  { chainId, multicallAddress }: ExpectedChain,
 ): Generator<[EndpointProblem, string]> {
   const { trouble, head, lag, latencyMs, contracts, batch, logBlocks } = report;
   if (report.chainId === undefined) return yield ["unreachable", `unreachable: ${trouble ?? "unknown reason"}`];
@@ -70,7 +66,7 @@ function* findProblems(
   if (latencyMs !== undefined && latencyMs >= DEFAULT_HEDGE_DELAY_MS) yield ["slow", "slow: requests are hedged"];
   if (batch === 1) yield ["no batch", "no batches: more requests"];
   else if (batch !== undefined && batch < MIN_BATCH_SIZE) yield ["no batch", `batches of ${batch}: more requests`];
-  if (hasMulticall && contracts === "singly") yield ["no multicall", "no Multicall3: more requests"];
+  if (multicallAddress !== undefined && contracts === "singly") yield ["no multicall", "no Multicall3: more requests"];
   if (logBlocks === 0) yield ["few logs", "no log search: no transfer lookups"];
   else if (logBlocks !== undefined && logBlocks < MIN_LOG_BLOCK_RANGE)
     yield ["few logs", "small log ranges: slow transfer lookups"];

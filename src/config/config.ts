@@ -1,8 +1,8 @@
 import type { NetworkSlug } from "../hop/networks.js";
-import { getDefaultIndexStart, type IndexStart } from "../transfers/index/index-options.js";
-import type { PostgresIndexLocation } from "../transfers/index/store/postgres/connection/location.js";
-import { type EnvironmentValues, environmentTable } from "./environment-table.js";
+import { getDefaultIndexStart, type IndexLocation, type IndexStart } from "../transfers/index/index-options.js";
+import { type EnvironmentValues, environmentTable, listKnownNames, listRemovedVariables } from "./environment-table.js";
 import type { Environment } from "./environment-variable.js";
+import { findMisspeltVariables } from "./misspelt-variables.js";
 
 /** Values that are combined with others in the configuration. */
 type CombinedKey =
@@ -17,11 +17,6 @@ type CombinedKey =
   | "rateLimitRequests"
   | "rateLimitWindowMs";
 
-/** Where the transfer index is. */
-export type IndexLocation =
-  | { readonly kind: "sqlite"; readonly file: string }
-  | ({ readonly kind: "postgres" } & PostgresIndexLocation);
-
 /** The validated configuration. */
 export interface Config extends Omit<EnvironmentValues, CombinedKey> {
   /** RPC endpoints by network and chain slug, in order of preference. The URLs may contain keys: never log them. */
@@ -30,6 +25,8 @@ export interface Config extends Omit<EnvironmentValues, CombinedKey> {
   readonly index: { readonly location: IndexLocation; readonly from: IndexStart } | undefined;
   /** Requests per caller and window; undefined: no limit. */
   readonly rateLimit: { readonly requests: number; readonly windowMs: number } | undefined;
+  /** What the operator should know, one line each. No line contains a value. */
+  readonly warnings: readonly string[];
 }
 
 /** Lists every invalid variable, one line each. No line contains a value, which may be a key. */
@@ -48,7 +45,8 @@ export class ConfigError extends Error {
  * @throws ConfigError with every problem
  */
 export function loadConfig(environment: Environment): Config {
-  const read = readValues(environment);
+  const misspelt = findMisspeltVariables(environment, listKnownNames());
+  const read = readValues(environment, misspelt.problems);
   const { mainnetRpcUrls, goerliRpcUrls, indexStart, rateLimitRequests, rateLimitWindowMs, ...others } = read;
   const { indexStorage, indexReadLocation, indexListenLocation, indexPoolSize, indexStatementTimeoutMs, ...values } =
     others;
@@ -60,6 +58,7 @@ export function loadConfig(environment: Environment): Config {
     index: location && { location, from: indexStart ?? getDefaultIndexStart(Date.now()) },
     rateLimit:
       rateLimitRequests === undefined ? undefined : { requests: rateLimitRequests, windowMs: rateLimitWindowMs },
+    warnings: [...listRemovedVariables(environment), ...misspelt.warnings],
   });
 }
 
@@ -92,9 +91,9 @@ function combineIndexLocation(values: EnvironmentValues): IndexLocation | undefi
   return indexStorage;
 }
 
-function readValues(environment: Environment): EnvironmentValues {
+function readValues(environment: Environment, otherProblems: readonly string[]): EnvironmentValues {
   const results = Object.entries(environmentTable).map(([key, variable]) => [key, variable.read(environment)] as const);
-  const problems = results.flatMap(([, result]) => result.problems);
+  const problems = [...otherProblems, ...results.flatMap(([, result]) => result.problems)];
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.fromEntries(results.map(([key, { value }]) => [key, value])) as EnvironmentValues;
 }

@@ -1,25 +1,27 @@
+import { DEFAULT_CUSTOM_ENDPOINT_LIMITS } from "../chain/custom-endpoints/custom-endpoints.js";
+import { type CustomUrlPolicy, DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
 import { getNetwork } from "../hop/networks.js";
+import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/database/postgres-location.js";
 import {
   type IndexStart,
   type IndexStorage,
   parseIndexStart,
   parseIndexStorage,
 } from "../transfers/index/index-options.js";
-import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/store/postgres/connection/location.js";
-import { customEndpointVariables } from "./custom-endpoint-variables.js";
 import {
   createChoiceVariable,
   createIntegerVariable,
   createRpcUrlsVariable,
+  createUrlOrOffVariable,
   createVariable,
+  type Environment,
   type EnvironmentVariable,
+  isHttpUrl,
+  MAX_PORT,
+  parsePort,
+  parsePorts,
 } from "./environment-variable.js";
-import { quorumVariables } from "./quorum-variables.js";
-import { quoteVariables } from "./quote-variables.js";
 import { sharedStateVariables } from "./shared-state-variables.js";
-import { sourceVariables } from "./source-variables.js";
-import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
-import { watchVariables } from "./watch-variables.js";
 
 /** A database for an index in PostgreSQL; undefined if it is not set. */
 const createPostgresVariable = (
@@ -30,11 +32,15 @@ const createPostgresVariable = (
     return location && { value: location };
   });
 
+const CUSTOM_URL_POLICIES = ["public", "any", "off"] as const satisfies readonly CustomUrlPolicy[];
+const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
+const PRICE_SOURCE_NAMES = ["assets", "chainlink"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 /** Port of the metrics unless one is configured; OpenTelemetry's exporter for Prometheus uses the same. */
 export const DEFAULT_METRICS_PORT = 9464;
 
+export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
@@ -66,12 +72,72 @@ export const environmentTable = {
       defaultValue: undefined,
       defaultText: "off",
       description:
-        "calls per second to each of these endpoints (a batch counts as the calls in it), shared by the processes of `WORKERS`; `hop-gateway check` suggests a value",
+        "calls per second to each of these endpoints (a batch counts as the calls in it), divided by the processes of `WORKERS`; each replica has its own, so divide it by their number; `hop-gateway check` suggests a value",
     },
     { min: 1, max: 1_000_000 },
   ),
-  ...quorumVariables,
-  ...sourceVariables,
+  /** 1: one endpoint is believed. */
+  rpcQuorum: createIntegerVariable(
+    {
+      name: "RPC_QUORUM",
+      defaultValue: 1,
+      description:
+        "how many endpoints of a mainnet chain have to agree about what quotes, statuses and the index are made of; each chain needs as many, better one more; costs as many times the calls",
+    },
+    { min: 1, max: 10 },
+  ),
+  /** Share of reads that are compared in the background, 0 to 1; without a quorum only. */
+  rpcQuorumRate: createVariable(
+    {
+      name: "RPC_QUORUM_RATE",
+      defaultValue: 0,
+      description:
+        "with `RPC_QUORUM=1`: share of reads (`0` to `1`) that are repeated at all endpoints of their chain in the background; who contradicts the majority is reported",
+    },
+    "a number from 0 to 1",
+    (text) => (/^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? { value: Number(text) } : undefined),
+  ),
+  /** Base URL of the fee settings and the token prices; undefined: they are not fetched. */
+  assetsUrl: createUrlOrOffVariable({
+    name: "ASSETS_URL",
+    defaultValue: "https://assets.hop.exchange",
+    description:
+      "base URL of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: use the fee settings built into the SDK and no such prices, only those of `TOKEN_PRICES` and `chainlink`",
+  }),
+  /** Fixed prices in USD by token symbol. */
+  tokenPrices: createVariable<ReadonlyMap<string, number>>(
+    {
+      name: "TOKEN_PRICES",
+      defaultValue: new Map(),
+      defaultText: "none",
+      description: 'fixed USD prices as JSON (`{"ETH":3000}`); they take precedence over all other prices',
+    },
+    "a JSON object of positive numbers",
+    parseTokenPrices,
+  ),
+  priceSources: createVariable<readonly PriceSourceName[]>(
+    {
+      name: "PRICE_SOURCES",
+      defaultValue: PRICE_SOURCE_NAMES,
+      defaultText: `\`${PRICE_SOURCE_NAMES.join(",")}\``,
+      description:
+        "where token prices come from after `TOKEN_PRICES`, comma-separated, in order of preference: `assets` (`/token-prices.json` of `ASSETS_URL`), `chainlink` (price feeds on Ethereum and Arbitrum, read once a minute for comparison while quotes are made, and before an answer if the sources before it have no price)",
+    },
+    `a comma-separated list of ${PRICE_SOURCE_NAMES.join(", ")}, each once`,
+    parsePriceSources,
+  ),
+  /** undefined: the explorer is not used. */
+  explorerApiUrl: createUrlOrOffVariable({
+    name: "EXPLORER_API_URL",
+    defaultValue: "https://explorer-api.hop.exchange",
+    description: "explorer API, the last source that is asked for a transfer; `off` disables it",
+  }),
+  /** undefined: attestations are not fetched. */
+  attestationApiUrl: createUrlOrOffVariable({
+    name: "ATTESTATION_API_URL",
+    defaultValue: "https://iris-api.circle.com",
+    description: "CCTP attestation API; `off`: assume the SDK's constant for the gas of a CCTP delivery",
+  }),
   /** undefined: there is no index. */
   indexStorage: createVariable<IndexStorage | undefined>(
     {
@@ -79,7 +145,7 @@ export const environmentTable = {
       defaultValue: undefined,
       defaultText: "`off`",
       description:
-        "keep an index of mainnet's transfers up to date: in a file (`sqlite:<file>`; needs `npm run build:sqlite` once), or for several replicas in PostgreSQL (`postgres://user:password@host:5432/database?sslmode=verify-full`; also through PgBouncer)",
+        "keep an index of mainnet's transfers up to date: in a file (`sqlite:<file>`), or for several replicas in PostgreSQL (`postgres://user:password@host:5432/database?sslmode=verify-full`; also through PgBouncer)",
     },
     "off, sqlite:<file> or postgres://user:password@host/database?sslmode=<mode>",
     (text) => {
@@ -161,13 +227,105 @@ export const environmentTable = {
     "one of false, true",
     (text) => (text === "true" || text === "false" ? { value: text === "true" } : undefined),
   ),
-  ...customEndpointVariables,
+  customRpcUrlPolicy: createChoiceVariable(
+    {
+      name: "CUSTOM_RPC_URLS",
+      defaultValue: "public",
+      description:
+        "RPC endpoints that callers may name with `rpcUrl[...]`: `public` (https and a public host), `any` (for development: any web page could then make the service call addresses on its network), `off`",
+    },
+    CUSTOM_URL_POLICIES,
+  ),
+  customRpcPorts: createVariable(
+    {
+      name: "CUSTOM_RPC_PORTS",
+      defaultValue: DEFAULT_CUSTOM_URL_PORTS,
+      defaultText: `\`${DEFAULT_CUSTOM_URL_PORTS.join(",")}\``,
+      description: "ports that such a `public` endpoint may use, comma-separated",
+    },
+    "a comma-separated list of ports",
+    parsePorts,
+  ),
+  customRpcMaxPerCaller: createIntegerVariable(
+    {
+      name: "CUSTOM_RPC_MAX_PER_CALLER",
+      defaultValue: DEFAULT_CUSTOM_ENDPOINT_LIMITS.perCaller,
+      description: "endpoints that one caller may have in use with `rpcUrl[...]`; one call names up to nine",
+    },
+    { min: 1, max: 10_000 },
+  ),
+  customRpcMaxEndpoints: createIntegerVariable(
+    {
+      name: "CUSTOM_RPC_MAX_ENDPOINTS",
+      defaultValue: DEFAULT_CUSTOM_ENDPOINT_LIMITS.total,
+      description: "such endpoints in use of all callers together",
+    },
+    { min: 1, max: 10_000 },
+  ),
   requestTimeoutMs: createIntegerVariable(
     { name: "REQUEST_TIMEOUT_MS", defaultValue: 10_000, description: "maximum time for a response in milliseconds" },
     { min: 1, max: 600_000 },
   ),
-  ...watchVariables,
-  ...quoteVariables,
+  watchMaxSeconds: createIntegerVariable(
+    {
+      name: "WATCH_MAX_SECONDS",
+      defaultValue: 3600,
+      description: "longest life of a watch in seconds; it then ends so that the caller resumes it",
+    },
+    { min: 1, max: 604_800 },
+  ),
+  /** 0: no limit. */
+  watchMaxStreams: createIntegerVariable(
+    { name: "WATCH_MAX_STREAMS", defaultValue: 20_000, description: "open watches of each process; `0`: no limit" },
+    { min: 0, max: 1_000_000 },
+  ),
+  /** 0: no limit. */
+  watchMaxPerCaller: createIntegerVariable(
+    {
+      name: "WATCH_MAX_PER_CALLER",
+      defaultValue: 1000,
+      description: "open watches of one caller in each process; `0`: no limit",
+    },
+    { min: 0, max: 1_000_000 },
+  ),
+  quoteEngine: createChoiceVariable(
+    {
+      name: "QUOTE_ENGINE",
+      defaultValue: "snapshot",
+      description:
+        "`snapshot`: compute quotes from cached chain state; `sdk`: compute every quote with the SDK, slowly",
+    },
+    QUOTE_ENGINES,
+  ),
+  /** undefined: two blocks of the slower chain, at least 4 s. */
+  quoteMaxAgeMs: createIntegerVariable(
+    {
+      name: "QUOTE_MAX_AGE_MS",
+      defaultValue: undefined,
+      defaultText: "two blocks of the slower chain, at least `4000`",
+      description: "maximum age of a quote's chain state in milliseconds while the chains respond",
+    },
+    { min: 1, max: 600_000 },
+  ),
+  quoteMaxStaleMs: createIntegerVariable(
+    {
+      name: "QUOTE_MAX_STALE_MS",
+      defaultValue: 30_000,
+      description: "maximum age in milliseconds while a chain does not respond; beyond it, quotes are refused",
+    },
+    { min: 1, max: 600_000 },
+  ),
+  /** undefined: by the block time of each chain. */
+  maxBlockAgeMs: createIntegerVariable(
+    {
+      name: "MAX_BLOCK_AGE_MS",
+      defaultValue: undefined,
+      defaultText: "20 blocks of the chain, at least `120000`; `900000` on arbitrum, nova and polygonzk",
+      description:
+        "age of a chain's newest block in milliseconds beyond which the chain is stalled: quotes on its routes are refused; `0`: no limit. Goerli has none",
+    },
+    { min: 0, max: 24 * 60 * 60_000 },
+  ),
   workerCount: createIntegerVariable(
     {
       name: "WORKERS",
@@ -224,6 +382,25 @@ export const environmentTable = {
   ),
 };
 
+/** Variables that earlier versions had, and what replaces them. */
+const REMOVED_VARIABLES: Readonly<Record<string, string>> = {
+  QUOTE_VERIFY_INTERVAL_SECONDS: "run `hop-gateway compare` periodically, as in deploy/",
+  SHARED_STATE_KEY: "what SHARED_STATE shares is no longer signed",
+  QUOTE_VERIFY_RATE: "run `hop-gateway compare` periodically, as in deploy/",
+};
+
+/** The names of all variables that have or had a meaning. */
+export function listKnownNames(): readonly string[] {
+  return [...ENVIRONMENT_VARIABLES.flatMap(({ names }) => names), ...Object.keys(REMOVED_VARIABLES)];
+}
+
+/** Returns a warning for each removed variable that is set. */
+export function listRemovedVariables(environment: Environment): readonly string[] {
+  return Object.entries(REMOVED_VARIABLES)
+    .filter(([name]) => environment[name] !== undefined)
+    .map(([name, replacement]) => `${name} was removed and has no effect: ${replacement}`);
+}
+
 /** The variables in the order of the documentation. */
 export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable<unknown>[] = Object.values(environmentTable);
 
@@ -231,3 +408,21 @@ export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable<unknown>[] = Ob
 export type EnvironmentValues = {
   readonly [K in keyof typeof environmentTable]: ReturnType<(typeof environmentTable)[K]["read"]>["value"];
 };
+
+function parsePriceSources(text: string): { readonly value: readonly PriceSourceName[] } | undefined {
+  const names = text.split(",").map((name) => PRICE_SOURCE_NAMES.find((known) => known === name.trim()));
+  const value = names.filter((name) => name !== undefined);
+  return value.length === names.length && new Set(value).size === value.length ? { value } : undefined;
+}
+
+function parseTokenPrices(text: string): { readonly value: ReadonlyMap<string, number> } | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return undefined;
+    const entries = Object.entries(parsed);
+    const isPrice = (value: unknown): value is number => typeof value === "number" && value > 0 && value < Infinity;
+    return entries.every(([, price]) => isPrice(price)) ? { value: new Map(entries as [string, number][]) } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,12 +1,19 @@
+import { parseUrl } from "../chain/parse-url.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
-import { isHttpUrl, type Parser, parseHttpUrls } from "./value-parsers.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A parser returns undefined for an invalid text. The wrapper allows undefined as a value. */
+export type Parser<T> = (text: string) => { readonly value: T } | undefined;
+
+export const MAX_PORT = 65_535;
 
 /** A variable of the environment: how it is read and how it is documented. */
 export interface EnvironmentVariable<T> {
   /** For a variable per chain, the name ends in `<SLUG>`. */
   readonly name: string;
+  /** The names that it reads. */
+  readonly names: readonly string[];
   /** The default in Markdown. */
   readonly defaultText: string;
   /** What the variable does, in Markdown. */
@@ -31,6 +38,7 @@ export function createVariable<T>(
 ): EnvironmentVariable<T> {
   return {
     name,
+    names: [name],
     defaultText,
     description,
     read(environment) {
@@ -77,23 +85,22 @@ export function createUrlOrOffVariable(
 
 /**
  * Creates one variable per chain of a network, named by prefix and chain in capitals: lists of RPC URLs by chain slug. The
- * default of a chain is the SDK's list. Reports variables with the prefix that name no chain.
+ * default of a chain is the SDK's list.
  */
 export function createRpcUrlsVariable(
   network: NetworkSlug,
   prefix: string,
   description: string,
 ): EnvironmentVariable<ReadonlyMap<string, readonly string[]>> {
+  const { chains } = getNetwork(network);
+  const slugs = new Map([...chains.keys()].map((slug) => [`${prefix}${slug.toUpperCase()}`, slug]));
   return {
     name: `${prefix}<SLUG>`,
+    names: [...slugs.keys()],
     defaultText: "the SDK's public list",
     description,
     read(environment) {
-      const { chains } = getNetwork(network);
-      const slugs = new Map([...chains.keys()].map((slug) => [`${prefix}${slug.toUpperCase()}`, slug]));
-      const problems = Object.keys(environment)
-        .filter((name) => name.startsWith(prefix) && !slugs.has(name))
-        .map((name) => `${name} names no chain of ${network}; valid names: ${[...slugs.keys()].join(", ")}`);
+      const problems: string[] = [];
       const value = new Map<string, readonly string[]>();
       for (const [name, slug] of slugs) {
         const defaultValue = chains.get(slug)?.publicRpcUrls ?? [];
@@ -109,4 +116,24 @@ export function createRpcUrlsVariable(
       return { value, problems };
     },
   };
+}
+
+function parseHttpUrls(text: string): { readonly value: readonly string[] } | undefined {
+  const urls = text.split(",").map((url) => url.trim());
+  return urls.every(isHttpUrl) ? { value: urls } : undefined;
+}
+
+export function isHttpUrl(text: string): boolean {
+  return /^https?:$/.test(parseUrl(text)?.protocol ?? "");
+}
+
+export function parsePorts(text: string): { readonly value: readonly number[] } | undefined {
+  const ports = text.split(",").map((port) => parsePort(port.trim(), 1));
+  return ports.every((port) => port !== undefined) ? { value: ports } : undefined;
+}
+
+/** Parses a port from `min` to 65535. */
+export function parsePort(text: string, min: number): number | undefined {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : -1;
+  return port >= min && port <= MAX_PORT ? port : undefined;
 }

@@ -1,4 +1,8 @@
 import { sdkConfig } from "../../gen/hop/sdk-config.js";
+import { ServiceError } from "../errors.js";
+import type { StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
+import { describeUpstreamFailure } from "../resilience/upstream-error.js";
+import { withTimeout } from "../resilience/with-timeout.js";
 import type { NetworkSlug } from "./networks.js";
 
 type ByToken<T> = Readonly<Record<string, T>>;
@@ -88,4 +92,62 @@ function withUsdcDefaults(settings: FeeSettings): FeeSettings {
 
 function copyUsdcToBridgedUsdc<T>(byToken: ByToken<T>): ByToken<T> {
   return byToken.USDC && !byToken["USDC.e"] ? { ...byToken, "USDC.e": byToken.USDC } : byToken;
+}
+
+/** How long a list of routes waits for settings that have never been read. */
+const FALLBACK_AFTER_MS = 1_000;
+
+type SettingsDocument = Pick<StaleWhileRevalidateCache<FeeSettings>, "get" | "peek">;
+
+const createFixedDocument = (value: FeeSettings): SettingsDocument => ({
+  get: async () => ({ value, readAt: 0 }),
+  peek: () => ({ value, readAt: 0 }),
+});
+
+/** Serves the current settings. */
+export class FeeSettingsSource {
+  readonly #documents: Readonly<Record<NetworkSlug, SettingsDocument>>;
+  readonly #builtIn = { mainnet: getBuiltInFeeSettings("mainnet"), goerli: getBuiltInFeeSettings("goerli") };
+
+  /** @param documents core config document of each network; undefined: the SDK's built-in settings */
+  constructor(documents: Readonly<Record<NetworkSlug, SettingsDocument>> | undefined) {
+    this.#documents = documents ?? {
+      mainnet: createFixedDocument(this.#builtIn.mainnet),
+      goerli: createFixedDocument(this.#builtIn.goerli),
+    };
+  }
+
+  /** Creates a source that always has the given settings, for every network. */
+  static of(settings: FeeSettings): FeeSettingsSource {
+    const document = createFixedDocument(settings);
+    return new FeeSettingsSource({ mainnet: document, goerli: document });
+  }
+
+  /**
+   * Returns the settings for quotes.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the configured document has never been read. The built-in settings may
+   * be outdated, and the fee would be wrong.
+   */
+  async getCurrent(network: NetworkSlug): Promise<FeeSettings> {
+    try {
+      return (await this.#documents[network].get()).value;
+    } catch (cause) {
+      const failure = describeUpstreamFailure(cause) ?? "invalid";
+      const source = `the fee settings of ${network} cannot be read from Hop's document: ${failure}`;
+      const remedy =
+        "whoever runs this server can correct ASSETS_URL, or set ASSETS_URL=off to use those built into the SDK";
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `${source}; ${remedy}`, { cause });
+    }
+  }
+
+  /** Returns what getCurrent() returns if it is cached; otherwise undefined. */
+  peek(network: NetworkSlug): FeeSettings | undefined {
+    return this.#documents[network].peek()?.value;
+  }
+
+  /** Returns the settings for the list of routes; those built into the SDK while the document cannot be read. */
+  async getCurrentOrBuiltIn(network: NetworkSlug): Promise<FeeSettings> {
+    const settings = this.#documents[network].get().then(({ value }) => value);
+    return withTimeout(settings, FALLBACK_AFTER_MS, this.#builtIn[network]);
+  }
 }

@@ -1,16 +1,14 @@
-import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
-import type { BeginRequest } from "./admission/begin.js";
-import type { HttpLimits } from "./connection/http-limits.js";
-import { createHeadersTooLargeError, createUrlTooLongError } from "./connection/protocol-errors.js";
+import type { OverloadManager } from "./admission/overload-manager.js";
+import type { RequestAdmission } from "./admission/request-admission.js";
 import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
-import type { InFlightRegistry } from "./request/in-flight-registry.js";
-import type { HttpRequest, HttpRequestContext, HttpResponse, Protocol } from "./request/request-context.js";
+import type { InFlightRequests } from "./request/in-flight-requests.js";
+import type { HttpRequest, HttpResponse, Protocol, RequestContext } from "./request/request-context.js";
 import {
-  ALL_METHODS,
   type HttpExchange,
   type HttpRoute,
+  SUPPORTED_METHODS,
   sendError,
   sendOptions,
   sendTrailersOnly,
@@ -18,108 +16,101 @@ import {
 
 /** A stream that the gRPC fast path began and the general path finishes. */
 export interface StreamFallback {
-  readonly context: HttpRequestContext;
+  readonly context: RequestContext;
   /** The part of the body that the fast path has read. */
   readonly bufferedBody: BufferedBody;
 }
 
-/** Serves a request; `fallback` if the fast path began it on its stream. */
-export type Dispatcher = (req: HttpRequest, res: HttpResponse, fallback?: StreamFallback) => void;
-
-const HOST_HEADER = "host";
+/** What the start of a stream is expected to take, in milliseconds: it waits among longer requests, after short ones. */
+const STREAM_START_MS = 2;
 
 /** The gRPC status UNIMPLEMENTED. */
 const GRPC_UNIMPLEMENTED = "12";
 
-/** Opens the context of each request, checks the request, and begins it on the route of its path. */
-export function createDispatcher(
-  routes: ReadonlyMap<string, HttpRoute>,
-  limits: HttpLimits,
-  registry: InFlightRegistry,
-  begin: BeginRequest,
-): Dispatcher {
-  function serve(exchange: HttpExchange, route: HttpRoute, query: string): void {
-    const { req, context, bufferedBody } = exchange;
-    // A call that falls back from its stream has begun there.
-    if (bufferedBody !== undefined) {
-      route.handle(exchange, query);
+/** Opens the context of each request, has it admitted, and begins it on the route of its path. */
+export class Dispatcher {
+  readonly #routes: ReadonlyMap<string, HttpRoute>;
+  readonly #requests: InFlightRequests;
+  readonly #admission: RequestAdmission;
+  readonly #overload: OverloadManager;
+
+  constructor(
+    routes: ReadonlyMap<string, HttpRoute>,
+    {
+      requests,
+      admission,
+      overload,
+    }: {
+      readonly requests: InFlightRequests;
+      readonly admission: RequestAdmission;
+      readonly overload: OverloadManager;
+    },
+  ) {
+    this.#routes = routes;
+    this.#requests = requests;
+    this.#admission = admission;
+    this.#overload = overload;
+  }
+
+  /** Serves a request; `fallback` if the fast path began it on its stream. */
+  dispatch(req: HttpRequest, res: HttpResponse, fallback?: StreamFallback): void {
+    const context = this.#requests.register(req, res, fallback?.context);
+    context.protocol = detectProtocol(req);
+    const exchange: HttpExchange = { req, res, context, bufferedBody: fallback?.bufferedBody };
+    const refusal = this.#admission.findRefusal(req);
+    if (refusal !== undefined) {
+      const { status, error, isAmbiguous } = refusal;
+      if (isAmbiguous) disableKeepAlive(exchange);
+      sendError(exchange, error, { status });
       return;
     }
+    const target = req.url ?? "";
+    if (target === "*" && req.method === "OPTIONS") {
+      sendOptions(exchange, SUPPORTED_METHODS);
+      return;
+    }
+    const { path, query } = splitTarget(target);
+    const route = this.#routes.get(path);
+    if (route === undefined) sendPathNotFound(exchange);
+    // A call that falls back from its stream has begun there.
+    else if (exchange.bufferedBody !== undefined) route.handle(exchange, query);
+    else {
+      const reject = (error: ServiceError): void => {
+        context.protocol = resolveProtocol(exchange, route);
+        context.operation = route.operation;
+        route.reject(exchange, error);
+      };
+      const { isRateLimited, isStream } = route;
+      if (isStream) context.takenMs = STREAM_START_MS;
+      // Probes and documents are late rather than refused: a process that is busy is not one that hangs. So are streams:
+      // thousands are resumed at once when a replica stops, and each that is refused comes again.
+      const refuse = isRateLimited && !isStream ? reject : undefined;
+      this.#overload.beginInTurn(context, () => this.#serve(exchange, route, query), refuse);
+    }
+  }
+
+  #serve(exchange: HttpExchange, route: HttpRoute, query: string): void {
+    const { req, context } = exchange;
     // Malformed requests count too: a flood of them would be free otherwise. CORS preflights do not count.
     const isRateLimited = route.isRateLimited && req.method !== "OPTIONS";
-    const admission = begin(context, resolveProtocol(exchange, route), route.operation, isRateLimited);
-    if (admission === undefined) {
+    const counting = this.#admission.begin(context, resolveProtocol(exchange, route), route.operation, isRateLimited);
+    if (counting === undefined) {
       route.handle(exchange, query);
       return;
     }
-    void admission.then((rejection) => {
+    void counting.then((rejection) => {
       if (context.isAborted) return;
       if (rejection === undefined) route.handle(exchange, query);
       else route.reject(exchange, rejection);
     });
   }
-
-  return (req, res, fallback) => {
-    const context = registry.register(req, res, fallback?.context);
-    context.protocol = detectProtocol(req);
-    const exchange: HttpExchange = { req, res, context, bufferedBody: fallback?.bufferedBody };
-    const target = req.url ?? "";
-    if (target.length > limits.urlBytes) {
-      sendError(exchange, createUrlTooLongError(limits), { status: 414 });
-      return;
-    }
-    // Over HTTP/2 Node.js accepts up to 64 KiB, whatever the SETTINGS frame announces.
-    if (exceedsHeaderLimits(req.rawHeaders, limits)) {
-      disableKeepAlive(exchange);
-      sendError(exchange, createHeadersTooLargeError(limits), { status: 431 });
-      return;
-    }
-    const violation = "stream" in req ? undefined : findHttp1Violation(req);
-    if (violation !== undefined) {
-      disableKeepAlive(exchange);
-      sendError(exchange, new ServiceError("INVALID_PARAMETER", violation));
-      return;
-    }
-    if (target === "*" && req.method === "OPTIONS") {
-      sendOptions(exchange, ALL_METHODS);
-      return;
-    }
-    const { path, query } = splitTarget(target);
-    const route = routes.get(path);
-    if (route !== undefined) serve(exchange, route, query);
-    else sendPathNotFound(exchange);
-  };
 }
 
-/** Returns whether raw headers, in Node's flat form, exceed the limit for their size or for their number. */
-export function exceedsHeaderLimits(rawHeaders: readonly string[], { headerBytes, headers }: HttpLimits): boolean {
-  let size = 0;
-  for (const text of rawHeaders) size += text.length;
-  return size > headerBytes || rawHeaders.length > 2 * headers;
-}
-
-/** Closes an HTTP/1 connection after the response: bytes that follow may belong to this request, not to a next one. */
+/** Closes an HTTP/1 connection after the response. */
 function disableKeepAlive({ res, context }: HttpExchange): void {
   if ("stream" in res) return;
   res.shouldKeepAlive = false;
   context.isMalformed = true;
-}
-
-/**
- * Returns what makes an HTTP/1 request ambiguous. A proxy in front may have read such a request differently, which
- * enables request smuggling (RFC 9112 3.2, 6.3 and 11.2).
- */
-function findHttp1Violation({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
-  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "this HTTP version is not supported";
-  const coding = headers["transfer-encoding"];
-  if (coding !== undefined && coding.toLowerCase() !== "chunked") return "this Transfer-Encoding is not supported";
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? "";
-    if (name.length === HOST_HEADER.length && name.toLowerCase() === HOST_HEADER) hosts += 1;
-  }
-  if (hosts > 1) return "there is more than one Host header";
-  return hosts === 0 && httpVersion === "1.1" ? "the Host header is missing" : undefined;
 }
 
 /** Returns the protocol as far as the headers show it. Connect shows only in the path. */
@@ -150,5 +141,5 @@ function sendPathNotFound(exchange: HttpExchange): void {
   }
   // UNIMPLEMENTED makes gRPC clients try an older version of the service.
   context.code = toCodeName("METHOD_NOT_ALLOWED");
-  sendTrailersOnly(exchange, [...["grpc-status", GRPC_UNIMPLEMENTED], ...["grpc-message", "method not found"]]);
+  sendTrailersOnly(exchange, ["grpc-status", GRPC_UNIMPLEMENTED, "grpc-message", "method not found"]);
 }

@@ -1,20 +1,22 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { acceptsGzip, COMPRESS_MIN_BYTES } from "./codec/compression.js";
-import { NO_STORE_HEADERS } from "./request/cache-headers.js";
+import { acceptsGzip, COMPRESS_MIN_BYTES } from "./codec/gzip.js";
 import {
-  buildCommonHeaders,
-  buildSharedHeaders,
   createGetHandler,
-  type HeaderList,
   type HttpExchange,
   type HttpRoute,
   matchesIfNoneMatch,
+  noteSharedBody,
   sendError,
   writeHead,
 } from "./request/response.js";
-import { noteSharedBody } from "./request/shared-body.js";
+import {
+  buildCommonHeaders,
+  buildSharedHeaders,
+  type HeaderList,
+  NO_STORE_HEADERS,
+} from "./request/response-headers.js";
 
 /** A document with the same bytes for every caller, such as a page or its assets. */
 export interface StaticDocument {
@@ -38,7 +40,9 @@ export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocum
 
 /** Asynchronous, since compressing a large document would block the event loop. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
-/** Caches, shared ones too, keep the document but revalidate it for each request, so that a new version is seen at once. */
+/**
+ * Caches, shared ones too, keep the document but revalidate it for each request, so that a new version is seen at once.
+ */
 const REVALIDATE_HEADERS: HeaderList = ["cache-control", "no-cache"];
 
 /** Creates the routes of documents, by path. They are no operations, so that no rate limit applies. */
@@ -54,49 +58,32 @@ export function createDocumentRoutes(documents: Documents): Map<string, HttpRout
 
 function createStaticHandler({ contentType, read, headers = [] }: StaticDocument): (exchange: HttpExchange) => void {
   const load = memoizeSuccess(async () => createLoadedDocument(await read(), contentType));
-  async function serve(exchange: HttpExchange): Promise<void> {
+  return createHandler(async (exchange) => {
     const { req, res, context } = exchange;
     const { body, etag, getGzipped } = await load();
-    const isGzipped = getGzipped !== undefined && acceptsGzip(req.headers["accept-encoding"]);
     // A weak validator: it is the same for both encodings.
-    const documentHeaders = [
-      ...headers,
-      ...REVALIDATE_HEADERS,
-      "etag",
-      `W/${etag}`,
-      ...(getGzipped ? ["vary", "Accept-Encoding"] : []),
-    ];
+    const documentHeaders = [...headers, ...REVALIDATE_HEADERS, "etag", `W/${etag}`];
+    if (getGzipped !== undefined) documentHeaders.push("vary", "Accept-Encoding");
     context.code = "ok";
     if (matchesIfNoneMatch(req.headers["if-none-match"], etag)) {
       writeHead(res, 304, [...buildSharedHeaders(), ...documentHeaders]);
       res.end();
-    } else if (isGzipped) {
-      writeDocument(exchange, 200, await getGzipped(), buildSharedHeaders(), [
-        "content-type",
-        contentType,
-        "content-encoding",
-        "gzip",
-        ...documentHeaders,
-      ]);
-    } else writeDocument(exchange, 200, body, buildSharedHeaders(), ["content-type", contentType, ...documentHeaders]);
-  }
-  return (exchange) => {
-    serve(exchange).catch((error: unknown) => sendError(exchange, exchange.context.recordFailure(error)));
-  };
+      return;
+    }
+    const isGzipped = getGzipped !== undefined && acceptsGzip(req.headers["accept-encoding"]);
+    const bytes = isGzipped ? await getGzipped() : body;
+    const encodingHeaders = isGzipped ? ["content-encoding", "gzip"] : [];
+    const contentHeaders = ["content-length", String(bytes.length), "content-type", contentType, ...encodingHeaders];
+    writeDocument(exchange, 200, [...buildSharedHeaders(), ...contentHeaders, ...documentHeaders], bytes);
+  });
 }
 
-interface LoadedDocument {
-  readonly body: Buffer;
-  readonly etag: string;
-  /** Undefined if compression would not make it smaller. */
-  readonly getGzipped: (() => Promise<Buffer>) | undefined;
-}
-
-function createLoadedDocument(body: Buffer, type: string): LoadedDocument {
+function createLoadedDocument(body: Buffer, type: string) {
   const isCompressible = body.length >= COMPRESS_MIN_BYTES && /^text\/|[/+](json|javascript|xml)\b/.test(type);
   return {
     body,
     etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
+    /** Undefined if compression would not make it smaller. */
     getGzipped: isCompressible ? memoizeSuccess(() => gzipAsync(body)) : undefined,
   };
 }
@@ -116,41 +103,32 @@ function memoizeSuccess<T>(load: () => Promise<T>): () => Promise<T> {
 function createDynamicHandler(
   read: () => DynamicDocument | Promise<DynamicDocument>,
 ): (exchange: HttpExchange) => void {
-  let text = "";
-  let bytes = Buffer.alloc(0);
-  /** Callers with the same document share its bytes. */
-  function encode(body: string): Buffer {
-    if (body !== text) {
-      text = body;
-      bytes = Buffer.from(body);
-    }
-    return bytes;
-  }
+  /** The latest document: callers who get the same share its bytes. */
+  let latest = { body: "", bytes: Buffer.alloc(0) };
+  return createHandler(async (exchange) => {
+    const { status, contentType, body } = await read();
+    if (body !== latest.body) latest = { body, bytes: Buffer.from(body) };
+    const { bytes } = latest;
+    exchange.context.code = status < 400 ? "ok" : "unavailable";
+    const contentHeaders = ["content-length", String(bytes.length), "content-type", contentType];
+    const headers = [...buildCommonHeaders(exchange.context), ...contentHeaders, ...NO_STORE_HEADERS];
+    writeDocument(exchange, status, headers, bytes);
+  });
+}
+
+/** Returns a handler that answers with an error if `serve` fails. */
+function createHandler(serve: (exchange: HttpExchange) => Promise<void>): (exchange: HttpExchange) => void {
   return (exchange) => {
-    Promise.resolve()
-      .then(read)
-      .then(
-        ({ status, contentType, body }) => {
-          exchange.context.code = status < 400 ? "ok" : "unavailable";
-          const headers = ["content-type", contentType, ...NO_STORE_HEADERS];
-          writeDocument(exchange, status, encode(body), buildCommonHeaders(exchange.context), headers);
-        },
-        (error: unknown) => sendError(exchange, exchange.context.recordFailure(error)),
-      );
+    serve(exchange).catch((error: unknown) => sendError(exchange, exchange.context.recordFailure(error)));
   };
 }
 
-function writeDocument(
-  { req, res }: HttpExchange,
-  status: number,
-  body: Buffer,
-  commonHeaders: HeaderList,
-  headers: HeaderList,
-): void {
-  writeHead(res, status, [...commonHeaders, "content-length", String(body.length), ...headers]);
-  if (req.method === "HEAD") res.end();
-  else {
-    noteSharedBody(res, body.length);
-    res.end(body);
+function writeDocument({ req, res }: HttpExchange, status: number, headers: HeaderList, body: Buffer): void {
+  writeHead(res, status, headers);
+  if (req.method === "HEAD") {
+    res.end();
+    return;
   }
+  noteSharedBody(res, body.length);
+  res.end(body);
 }

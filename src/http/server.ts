@@ -1,41 +1,33 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { createBeginRequest } from "./admission/begin.js";
-import { createBodyBudget } from "./admission/body-budget.js";
-import { createRateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
-import { createStreamQuota } from "./admission/stream-quota.js";
-import { capToFileDescriptorLimit } from "./connection/connection-registry.js";
-import { CONNECTION_STREAM_SHARE, DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
+import { FairScheduler } from "../resilience/fair-scheduler.js";
+import { Scheduler } from "../resilience/scheduler.js";
+import { type OverloadLoad, OverloadManager } from "./admission/overload-manager.js";
+import { RateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
+import { RequestAdmission } from "./admission/request-admission.js";
+import { DEFAULT_HTTP_LIMITS, HTTP1_STREAM_CONNECTION_SHARE, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
-import { type ConnectionLoad, createHttpSocketListener } from "./connection/listener.js";
+import { HttpSocketListener } from "./connection/listener.js";
 import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
-import { createDispatcher, exceedsHeaderLimits, type StreamFallback } from "./dispatch.js";
+import { Dispatcher, type StreamFallback } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
 import { identifyCaller } from "./request/caller.js";
 import { toCodeName } from "./request/error-mapping.js";
-import { createInFlightRegistry } from "./request/in-flight-registry.js";
-import {
-  type AnyOperation,
-  type AnyStreamOperation,
-  decorateOperations,
-  type MountedService,
-} from "./request/mounted-service.js";
+import { InFlightRequests } from "./request/in-flight-requests.js";
+import { type MountedService, traceOperations } from "./request/mounted-service.js";
 import {
   type AccessLog,
-  type HttpRequest,
-  HttpRequestContext,
-  type HttpResponse,
+  createRequestId,
   type InternalErrorReporter,
   type RequestTracer,
 } from "./request/request-context.js";
-import { createRequestId } from "./request/request-id.js";
 import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
 import { createRestRoutes } from "./rest/rest-routes.js";
-import { createConnectFastPath } from "./rpc/connect-fast-path.js";
-import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";
-import { createRpcRoutes } from "./rpc/rpc-routes.js";
-import { createStreamingCalls } from "./stream/streaming-calls.js";
+import { GrpcFastPath } from "./rpc/grpc-fast-path.js";
+import { createRpcRoutes, type RpcRoutesOptions } from "./rpc/rpc-routes.js";
+import { StreamPlaces } from "./stream/stream-places.js";
+import { StreamingCalls } from "./stream/streaming-calls.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */
@@ -54,33 +46,24 @@ export interface HttpServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Traces the calls of operations. Default: no tracing, at no cost. */
   readonly tracer?: RequestTracer | undefined;
+  /** Divides the time of the event loop among callers. Default: one of its own. */
+  readonly eventLoop?: FairScheduler;
+  /** Runs the periodic checks of connections. Default: one of its own. */
+  readonly scheduler?: Scheduler;
   /** Limits the calls of each caller. Default: no limit. */
   readonly rateLimit?: RateLimitOptions | undefined;
-  /** Serves common requests by fast paths. False serves all by the general path, with equal responses. Default: true. */
+  /**
+   * Serves common requests by fast paths. False serves all by the general path, with equal responses. Default: true.
+   */
   readonly fastPaths?: boolean;
 }
 
-/** What the connections hold, and what their requests do. */
-export interface HttpLoad extends Omit<ConnectionLoad, "cuts"> {
-  /** Requests without a complete response. */
-  readonly requests: number;
-  readonly streamingCalls: number;
-  /** What incomplete request bodies take. */
-  readonly receivedBytes: number;
-  /** How many requests, connections and streams have been refused or closed at a limit so far, by cause. */
-  readonly cuts: ConnectionLoad["cuts"] & { readonly received_bytes: number };
-}
+/** Share of the time of a stop after which streams that were not told yet are told at once: they need the rest to end. */
+const DRAIN_SHARE = 0.8;
 
-export interface HttpServer {
-  /** Starts to serve. Rejects if the address is not available. */
-  listen(): Promise<{ url: string; port: number }>;
-  /**
-   * Shuts down gracefully: reports NOT_SERVING, accepts no more connections, lets running requests finish for up to
-   * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
-   */
-  close(graceMs: number): Promise<void>;
-  /** Returns what callers occupy at present. */
-  getLoad(): HttpLoad;
+/** What callers occupy at present. */
+export interface HttpLoad extends OverloadLoad {
+  readonly streamingCalls: number;
 }
 
 /**
@@ -89,139 +72,151 @@ export interface HttpServer {
  *
  * @example
  * const services = [mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })];
- * const server = createHttpServer({ host: "127.0.0.1", port: 0, services, log, onInternalError });
+ * const server = new HttpServer({ host: "127.0.0.1", port: 0, services, log, onInternalError });
  * const { url } = await server.listen();
  */
-export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { fastPaths = true } = options;
-  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const draining = new AbortController();
-  // Each open stream adds a listener.
-  setMaxListeners(0, draining.signal);
-  const rateLimiter = options.rateLimit && createRateLimiter(options.rateLimit);
-  const registry = createInFlightRegistry({
-    trustProxy: false,
-    ...options,
-    countMoreRequests: rateLimiter?.countMore,
-  });
-  const services =
-    options.tracer === undefined
-      ? options.services
-      : options.services.map((service) => decorateOperations(service, traceOperation, traceStreamOperation));
-  const begin = createBeginRequest(rateLimiter);
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #limits: HttpLimits;
+  readonly #draining = new AbortController();
+  readonly #overload: OverloadManager;
+  readonly #calls = new StreamingCalls(this.#draining.signal);
+  readonly #streamPlaces: RpcRoutesOptions["places"];
+  readonly #requests: InFlightRequests;
+  readonly #admission: RequestAdmission;
+  readonly #dispatcher: Dispatcher;
+  /** Undefined: plain gRPC calls take the general path, too. */
+  readonly #grpc: GrpcFastPath | undefined;
+  readonly #fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
+  readonly #listener: HttpSocketListener;
 
-  const streamQuotas = {
-    operations: createStreamQuota({
-      total: limits.operationStreams,
-      connections: Math.floor(capToFileDescriptorLimit(limits.connections) * CONNECTION_STREAM_SHARE),
-    }),
-    health: createStreamQuota({ total: limits.streamingCalls }),
-    generalPath: createStreamQuota({ total: limits.generalStreamingCalls }),
-  };
-  const budget = createBodyBudget(limits.receivedBytes);
-  const calls = createStreamingCalls(draining.signal);
-  const { generalRoutes, fastPathMethods, streamHandlers } = createRpcRoutes(services, {
-    ...{ limits, draining: draining.signal, calls, quotas: streamQuotas, budget },
-  });
-  const routes = new Map<string, HttpRoute>(generalRoutes);
-  for (const [path, method] of fastPaths ? fastPathMethods : []) {
-    const general = generalRoutes.get(path);
-    if (general === undefined) continue;
-    routes.set(path, { ...general, handle: createConnectFastPath(method, limits, budget, general.handle) });
+  constructor(options: HttpServerOptions) {
+    const { host, port, fastPaths = true, trustProxy = false, tracer } = options;
+    const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+    this.#options = options;
+    this.#limits = limits;
+    // Each open stream adds a listener.
+    setMaxListeners(0, this.#draining.signal);
+    const { scheduler = new Scheduler(), eventLoop = new FairScheduler() } = options;
+    const overload = new OverloadManager(limits, scheduler, eventLoop);
+    this.#overload = overload;
+    this.#streamPlaces = createStreamPlaces(limits, overload.maxConnections);
+    const rateLimiter = options.rateLimit && new RateLimiter(options.rateLimit);
+    this.#admission = new RequestAdmission(limits, rateLimiter);
+    this.#requests = new InFlightRequests(
+      {
+        ...options,
+        eventLoop,
+        trustProxy,
+        countMoreRequests: rateLimiter && ((context, count) => rateLimiter.countMore(context, count)),
+      },
+      () => overload.requestStarted(),
+      () => overload.requestEnded(),
+    );
+    const services = tracer === undefined ? options.services : options.services.map(traceOperations);
+    const { routes, unaryMethods } = this.#createRoutes(services);
+    const parts = { requests: this.#requests, admission: this.#admission, overload };
+    this.#dispatcher = new Dispatcher(routes, parts);
+    this.#grpc = fastPaths ? new GrpcFastPath({ methods: unaryMethods, limits, ...parts }) : undefined;
+    this.#listener = new HttpSocketListener({
+      host,
+      port,
+      limits,
+      overload,
+      onRequest: (req, res) => {
+        this.#dispatcher.dispatch(req, res, "stream" in req ? this.#fallbacks.get(req.stream) : undefined);
+      },
+      onStream: (stream, headers, rawHeaders, fallBack) => this.#onStream(stream, headers, rawHeaders, fallBack),
+      onProtocolError: (protocolError, socket) => this.#onProtocolError(protocolError, socket),
+      identifyCaller: (address, headers) =>
+        identifyCaller(address, trustProxy ? headers["x-forwarded-for"]?.toString() : undefined),
+    });
   }
-  for (const [path, handle] of fastPaths ? streamHandlers : []) {
-    const general = generalRoutes.get(path);
-    if (general !== undefined) routes.set(path, { ...general, handle });
-  }
-  const restOptions = { fastPath: fastPaths, calls, quota: streamQuotas.operations };
-  for (const [path, route] of createRestRoutes(services, restOptions)) routes.set(path, route);
-  for (const [path, route] of createDocumentRoutes(options.documents ?? new Map())) {
-    if (routes.has(path)) throw new Error(`an operation and a document share the path ${path}`);
-    routes.set(path, route);
-  }
-  const dispatch = createDispatcher(routes, limits, registry, begin);
-  const serveGrpc = fastPaths ? createGrpcFastPath(fastPathMethods, limits, registry, begin, budget) : undefined;
-  const fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
 
-  function onRequest(req: HttpRequest, res: HttpResponse): void {
-    dispatch(req, res, "stream" in req ? fallbacks.get(req.stream) : undefined);
+  /** Starts to serve. Rejects if the address is not available. */
+  async listen(): Promise<{ url: string; port: number }> {
+    const address = await this.#listener.listen();
+    return { url: formatUrl(address), port: address.port };
   }
 
-  function onStream(
+  /**
+   * Shuts down gracefully: reports NOT_SERVING, accepts no more connections, lets running requests finish for up to
+   * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
+   */
+  close(graceMs: number): Promise<void> {
+    this.#draining.abort();
+    const timer = setTimeout(() => this.#calls.drainRest(), graceMs * DRAIN_SHARE);
+    return this.#listener.close(graceMs).finally(() => clearTimeout(timer));
+  }
+
+  /** Returns what callers occupy at present. */
+  getLoad(): HttpLoad {
+    const places = Object.values(this.#streamPlaces);
+    return { ...this.#overload.getLoad(), streamingCalls: places.reduce((sum, kind) => sum + kind.openCount, 0) };
+  }
+
+  /** Returns the handlers of all paths, and the methods that the fast path for gRPC serves. */
+  #createRoutes(services: readonly MountedService[]) {
+    const { fastPaths = true, documents = new Map() } = this.#options;
+    const [limits, overload, places] = [this.#limits, this.#overload, this.#streamPlaces];
+    const draining = this.#draining.signal;
+    const calls = this.#calls;
+    const { byPath, unaryMethods } = createRpcRoutes(services, {
+      limits,
+      draining,
+      calls,
+      places,
+      overload,
+      fastPaths,
+    });
+    const routes = new Map<string, HttpRoute>(byPath);
+    const restRoutes = createRestRoutes(services, { fastPath: fastPaths, calls, places: places.operations });
+    for (const [path, route] of restRoutes) routes.set(path, route);
+    for (const [path, route] of createDocumentRoutes(documents)) {
+      if (routes.has(path)) throw new Error(`an operation and a document share the path ${path}`);
+      routes.set(path, route);
+    }
+    return { routes, unaryMethods };
+  }
+
+  #onStream(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
     fallBack: () => void,
   ): (() => void) | undefined {
-    if (serveGrpc === undefined || exceedsHeaderLimits(rawHeaders, limits)) return undefined;
-    return serveGrpc(stream, headers, (context, bufferedBody) => {
-      fallbacks.set(stream, { context, bufferedBody });
+    if (this.#grpc === undefined || this.#admission.exceedsHeaderLimits(rawHeaders)) return undefined;
+    return this.#grpc.begin(stream, headers, (context, bufferedBody) => {
+      this.#fallbacks.set(stream, { context, bufferedBody });
       fallBack();
     });
   }
 
-  function onProtocolError(protocolError: HttpProtocolError, socket: Socket): string {
-    const { status, error, headers = [] } = toHttpProtocolErrorResponse(protocolError, limits);
+  #onProtocolError(protocolError: HttpProtocolError, socket: Socket): string {
+    const { status, error, headers = [] } = toHttpProtocolErrorResponse(protocolError, this.#limits);
     const { reason } = error;
-    const context = registry.findPending(socket);
+    const code = toCodeName(reason);
+    const context = this.#requests.findPending(socket);
     if (context !== undefined) {
-      context.code = toCodeName(reason);
+      context.code = code;
       context.reason = reason;
       context.isMalformed = true;
       return formatRawErrorResponse(context, status, error, headers);
     }
     const requestId = createRequestId();
-    registry.logRejected(requestId, reason, protocolError.code);
+    const fields = { errorCode: protocolError.code };
+    this.#options.log({ requestId, protocol: "rest", operation: "", code, durationMs: 0, fields }, reason);
     return formatRawErrorResponse({ requestId, rateLimitHeaders: [] }, status, error, headers);
   }
+}
 
-  const listener = createHttpSocketListener({
-    host: options.host,
-    port: options.port,
-    limits,
-    onRequest,
-    onStream,
-    onProtocolError,
-    identifyCaller: (address, headers) =>
-      identifyCaller(address, options.trustProxy ? headers["x-forwarded-for"]?.toString() : undefined),
-  });
+function createStreamPlaces(limits: HttpLimits, maxConnections: number): RpcRoutesOptions["places"] {
+  const connections = Math.floor(maxConnections * HTTP1_STREAM_CONNECTION_SHARE);
   return {
-    async listen() {
-      const address = await listener.listen();
-      return { url: formatUrl(address), port: address.port };
-    },
-    close(graceMs) {
-      draining.abort();
-      return listener.close(graceMs);
-    },
-    getLoad() {
-      const load = listener.getLoad();
-      return {
-        ...load,
-        requests: registry.count(),
-        streamingCalls: Object.values(streamQuotas).reduce((sum, quota) => sum + quota.openCount(), 0),
-        receivedBytes: budget.countBytes(),
-        cuts: { ...load.cuts, received_bytes: budget.countRefused() },
-      };
-    },
+    operations: new StreamPlaces({ total: limits.operationStreams, connections }),
+    health: new StreamPlaces({ total: limits.streamingCalls }),
+    generalPath: new StreamPlaces({ total: limits.generalStreamingCalls }),
   };
-}
-
-/** Runs an operation within the trace of its call. */
-function traceOperation(operation: AnyOperation): AnyOperation {
-  // The call context of an operation is the request context itself.
-  return (request, context) =>
-    context instanceof HttpRequestContext
-      ? context.runTraced(() => operation(request, context))
-      : operation(request, context);
-}
-
-/** Opens a stream within the trace of its call. */
-function traceStreamOperation(operation: AnyStreamOperation): AnyStreamOperation {
-  return (request, stream, context) =>
-    context instanceof HttpRequestContext
-      ? context.runTraced(() => operation(request, stream, context))
-      : operation(request, stream, context);
 }
 
 /** Returns a URL that can be called; wildcard addresses become the loopback address. */

@@ -1,4 +1,4 @@
-import { printJsonString } from "../http/codec/json-text.js";
+import { printJsonString } from "../http/codec/json-printer.js";
 import type { AccessLogEntry } from "../http/request/request-context.js";
 
 /** Levels of access log entries, as pino numbers them. */

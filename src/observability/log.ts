@@ -3,7 +3,7 @@ import type { LogLevel } from "../config/environment-table.js";
 import type { AccessLogEntry } from "../http/request/request-context.js";
 import { createTurnClock } from "../resilience/clock.js";
 import { createIsoClock, formatAccessLine } from "./access-log.js";
-import { createLogOutput, type LogOutput } from "./log-output.js";
+import { BufferedLogOutput, type LogOutput } from "./log-output.js";
 import { createPackageLoader } from "./package-loader.js";
 
 type EventLevel = "debug" | "info" | "warn" | "error";
@@ -27,8 +27,8 @@ const LEVEL_NUMBERS: Readonly<Record<LogLevel, number>> = {
   silent: Number.POSITIVE_INFINITY,
 };
 
-/** Creates a logger that writes one JSON line per event, by default to standard output. Log no URL: use `deriveEndpointName`. */
-export function createLogger(level: LogLevel, output: LogOutput = createLogOutput(1)): Logger {
+/** Creates a logger that writes one JSON line per event, by default to standard output. Log no URL: use `createEndpointNamer`. */
+export function createLogger(level: LogLevel, output: LogOutput = new BufferedLogOutput(1)): Logger {
   const formatTime = createIsoClock(createTurnClock(() => Date.now()));
   const isEnabled = (eventLevel: EventLevel): boolean => LEVEL_NUMBERS[eventLevel] >= LEVEL_NUMBERS[level];
   const [logsDebug, logsInfo] = [isEnabled("debug"), isEnabled("info")];

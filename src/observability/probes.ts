@@ -1,4 +1,4 @@
-import type { ObservedHead } from "../chain/endpoints/head-tracker.js";
+import type { ObservedHead } from "../chain/heads/chain-heads.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { DependencyMonitor, DependencyStatus } from "./dependency-status.js";
 
@@ -51,7 +51,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
   function readyz(): DynamicDocument {
     if (!isDraining()) dependencies.probe();
     const status = dependencies.read();
-    const { chains, sources, index, clock } = status;
+    const { chains, sources, index, clock, burnLimitsUsdc } = status;
     const readiness: Readiness = isDraining()
       ? { status: "unready", reason: "shutting down" }
       : assessReadiness(status);
@@ -64,12 +64,13 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
         chainId: chain.chainId,
         state: chain.isStalled ? "stalled" : classifyChain(chain),
         head: formatHead(chain.head),
-        endpoints: chain.endpoints.map(({ endpoint, state, head }) => {
-          return { endpoint, state, head: formatHead(head) };
+        cctpBurnLimitUsdc: chain.network === "mainnet" ? burnLimitsUsdc.get(chain.chain) : undefined,
+        endpoints: chain.endpoints.map(({ endpoint, state, head, failure }) => {
+          return { endpoint, state, head: formatHead(head), failure };
         }),
       })),
-      sources: sources.map(({ source, state, ageMs }) => {
-        return { source, state, ageSeconds: ageMs === undefined ? undefined : roundToTenths(ageMs / 1000) };
+      sources: sources.map(({ source, state, ageMs, failure }) => {
+        return { source, state, ageSeconds: ageMs === undefined ? undefined : roundToTenths(ageMs / 1000), failure };
       }),
       index,
       clock: describeClock(clock),
@@ -95,6 +96,18 @@ function classifyChain({ endpoints }: ChainStatus): ChainReachability {
   return isFailing ? "failing" : "unknown";
 }
 
+/** Returns in one line which chains of mainnet respond, and how the others fail. */
+export function describeReachability({ chains }: Pick<DependencyStatus, "chains">): string {
+  const mainnetChains = chains.filter(({ network }) => network === "mainnet");
+  const silent = mainnetChains.filter((chain) => classifyChain(chain) !== "ok");
+  const problems = silent.map(({ chain, endpoints }) => {
+    const failures = new Set(endpoints.map(({ failure = "no answer" }) => failure));
+    return `; ${chain}: ${[...failures].join(", ")}`;
+  });
+  const count = `${mainnetChains.length - silent.length} of ${mainnetChains.length} chains reachable`;
+  return count + problems.join("");
+}
+
 /** Returns by how much the clock of this machine is wrong; undefined: it is right as far as is known. */
 function describeClock(clock: DependencyStatus["clock"]) {
   if (clock?.evidence === undefined) return undefined;
@@ -103,6 +116,9 @@ function describeClock(clock: DependencyStatus["clock"]) {
 
 function assessReadiness({ chains, sources, clock }: DependencyStatus): Readiness {
   const mainnetChains = chains.filter(({ network }) => network === "mainnet");
+  // Otherwise a rolling update would take a replica that works for one whose endpoints are all dead.
+  if (!mainnetChains.every(({ isChecked }) => isChecked))
+    return { status: "unready", reason: "the first check of the chains has not ended" };
   const failingChains = mainnetChains.filter((chain) => classifyChain(chain) === "failing").map(({ chain }) => chain);
   if (failingChains.length === mainnetChains.length) return { status: "unready", reason: "no chain responds" };
   const hasPriceDocument = sources.some(({ source, state }) => source === "prices" && state === "ok");

@@ -12,13 +12,14 @@ import {
   SpanKind,
   type SpanOptions,
   SpanStatusCode,
+  type Tracer,
   trace,
 } from "@opentelemetry/api";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainEndpointRequest } from "../chain/chains.js";
 import type { EndpointRequestObserver } from "../chain/endpoints/endpoint.js";
 import type { AccessLogEntry, HttpResponse, RequestTracer } from "../http/request/request-context.js";
-import { readGetRoutes } from "../http/rest/get-routes.js";
+import { readGetRoutes } from "../http/rest/annotations.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 
 // Creates OpenTelemetry spans through the API package only: the operator loads an SDK, which records and exports them,
@@ -29,20 +30,13 @@ import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 // continues after its span, such as the periodic refresh of chain state, starts traces of its own; background probes of
 // endpoints are not traced.
 
-export interface Tracing {
-  readonly callTracer: RequestTracer;
-  readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
-  readonly onChainStateRead: NonNullable<RouteCacheDeps["onRead"]>;
-  /** Returns whether an SDK is registered: without one, spans are not recorded. */
-  isSdkRegistered(): boolean;
-}
-
 /** Tells work that began within a span whether the span has ended. */
 interface SpanScope {
   isEnded: boolean;
 }
 
 const spanScopeKey = createContextKey("hop-gateway scope");
+const SERVICE = BridgeService.typeName;
 const ATTRIBUTE_PREFIX = "hop_gateway.";
 
 /** Codes of failures of the service or its upstreams, in contrast to errors of the caller. */
@@ -57,15 +51,87 @@ const KNOWN_HTTP_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS
 /** Log fields that become span attributes. */
 const COPIED_LOG_FIELDS = ["network", "token", "route"] as const;
 
-export function createTracing(version: string): Tracing {
-  const tracer = trace.getTracer("hop-gateway", version);
-  const service = BridgeService.typeName;
-  const httpRoutes = new Map(
-    readGetRoutes(BridgeService).map(({ method, path }) => [`${service}/${method.name}`, path]),
-  );
+/** Creates the spans of this process. */
+export class Tracing {
+  readonly #tracer: Tracer;
+  readonly #httpRoutes: ReadonlyMap<string, string>;
 
-  function beginSpan(name: string, options: SpanOptions, parent: Context) {
-    const span = tracer.startSpan(name, options, parent);
+  constructor(version: string) {
+    this.#tracer = trace.getTracer("hop-gateway", version);
+    this.#httpRoutes = new Map(
+      readGetRoutes(BridgeService).map(({ method, path }) => [`${SERVICE}/${method.name}`, path]),
+    );
+  }
+
+  readonly callTracer: RequestTracer = {
+    startTrace: ({ operation, protocol, headers, startedAt }) => {
+      if (!operation.startsWith(`${SERVICE}/`)) return undefined;
+      const attributes: Attributes = {
+        "rpc.service": SERVICE,
+        "rpc.method": operation.slice(SERVICE.length + 1),
+        [`${ATTRIBUTE_PREFIX}protocol`]: protocol,
+      };
+      if (protocol === "rest") attributes["http.route"] = this.#httpRoutes.get(operation) ?? "";
+      else attributes["rpc.system"] = protocol.startsWith("connect") ? "connect_rpc" : "grpc";
+      // Only the caller's headers name the parent: whatever is active on the connection belongs to another request.
+      const parent = propagation.extract(ROOT_CONTEXT, headers);
+      const options = { kind: SpanKind.SERVER, startTime: startedAt, attributes };
+      const { span, run, end } = this.#beginSpan(operation, options, parent);
+      return {
+        run,
+        end(entry, reason, res) {
+          setResponseAttributes(span, entry, reason, res);
+          end(performance.now());
+        },
+      };
+    },
+  };
+
+  readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest> = (request) => {
+    const { network, chain, endpoint, method, calls } = request;
+    const active = context.active();
+    if (!hasActiveSpan(active)) return () => {};
+    const attributes = {
+      "rpc.system": "jsonrpc",
+      "rpc.method": method,
+      [`${ATTRIBUTE_PREFIX}network`]: network,
+      [`${ATTRIBUTE_PREFIX}chain`]: chain,
+      [`${ATTRIBUTE_PREFIX}endpoint`]: endpoint,
+      [`${ATTRIBUTE_PREFIX}calls`]: calls,
+    };
+    const span = this.#tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, active);
+    return (outcome) => {
+      span.setAttribute(`${ATTRIBUTE_PREFIX}outcome`, outcome);
+      // An aborted request is no error: another endpoint was faster, or the caller left.
+      if (outcome !== "ok" && outcome !== "aborted") markSpanFailed(span, outcome);
+      span.end();
+    };
+  };
+
+  readonly onChainStateRead: NonNullable<RouteCacheDeps["onRead"]> = (network, { chain, readSetCount }, read) => {
+    const attributes = {
+      [`${ATTRIBUTE_PREFIX}network`]: network,
+      [`${ATTRIBUTE_PREFIX}chain`]: chain,
+      [`${ATTRIBUTE_PREFIX}read_sets`]: readSetCount,
+    };
+    const active = context.active();
+    const parent = hasActiveSpan(active) ? active : ROOT_CONTEXT;
+    const { span, run, end } = this.#beginSpan("chain state read", { kind: SpanKind.INTERNAL, attributes }, parent);
+    return run(read)
+      .catch((error: unknown) => {
+        markSpanFailed(span, "read_failed");
+        throw error;
+      })
+      .finally(() => end());
+  };
+
+  /** Returns whether an SDK is registered: without one, spans are not recorded. */
+  isSdkRegistered(): boolean {
+    return isSpanContextValid(this.#tracer.startSpan("never ended, therefore never exported").spanContext());
+  }
+
+  #beginSpan(name: string, options: SpanOptions, parent: Context) {
+    const span = this.#tracer.startSpan(name, options, parent);
     const scope: SpanScope = { isEnded: false };
     const spanContext = trace.setSpan(parent, span).setValue(spanScopeKey, scope);
     return {
@@ -78,73 +144,6 @@ export function createTracing(version: string): Tracing {
       },
     };
   }
-
-  const callTracer: RequestTracer = {
-    startTrace({ operation, protocol, headers, startedAt }) {
-      if (!operation.startsWith(`${service}/`)) return undefined;
-      const attributes: Attributes = {
-        "rpc.service": service,
-        "rpc.method": operation.slice(service.length + 1),
-        [`${ATTRIBUTE_PREFIX}protocol`]: protocol,
-      };
-      if (protocol === "rest") attributes["http.route"] = httpRoutes.get(operation) ?? "";
-      else attributes["rpc.system"] = protocol.startsWith("connect") ? "connect_rpc" : "grpc";
-      // Only the caller's headers name the parent: whatever is active on the connection belongs to another request.
-      const parent = propagation.extract(ROOT_CONTEXT, headers);
-      const { span, run, end } = beginSpan(
-        operation,
-        { kind: SpanKind.SERVER, startTime: startedAt, attributes },
-        parent,
-      );
-      return {
-        run,
-        end(entry, reason, res) {
-          setResponseAttributes(span, entry, reason, res);
-          end(performance.now());
-        },
-      };
-    },
-  };
-
-  return {
-    callTracer,
-    isSdkRegistered: () => isSpanContextValid(tracer.startSpan("never ended, therefore never exported").spanContext()),
-    onEndpointRequest({ network, chain, endpoint, method, calls }) {
-      const active = context.active();
-      if (!hasActiveSpan(active)) return () => {};
-      const attributes = {
-        "rpc.system": "jsonrpc",
-        "rpc.method": method,
-        [`${ATTRIBUTE_PREFIX}network`]: network,
-        [`${ATTRIBUTE_PREFIX}chain`]: chain,
-        [`${ATTRIBUTE_PREFIX}endpoint`]: endpoint,
-        [`${ATTRIBUTE_PREFIX}calls`]: calls,
-      };
-      const span = tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, active);
-      return (outcome) => {
-        span.setAttribute(`${ATTRIBUTE_PREFIX}outcome`, outcome);
-        // An aborted request is no error: another endpoint was faster, or the caller left.
-        if (outcome !== "ok" && outcome !== "aborted") markSpanFailed(span, outcome);
-        span.end();
-      };
-    },
-    onChainStateRead(network, { chain, readSetCount }, read) {
-      const attributes = {
-        [`${ATTRIBUTE_PREFIX}network`]: network,
-        [`${ATTRIBUTE_PREFIX}chain`]: chain,
-        [`${ATTRIBUTE_PREFIX}read_sets`]: readSetCount,
-      };
-      const active = context.active();
-      const parent = hasActiveSpan(active) ? active : ROOT_CONTEXT;
-      const { span, run, end } = beginSpan("chain state read", { kind: SpanKind.INTERNAL, attributes }, parent);
-      return run(read)
-        .catch((error: unknown) => {
-          markSpanFailed(span, "read_failed");
-          throw error;
-        })
-        .finally(() => end());
-    },
-  };
 }
 
 function hasActiveSpan(active: Context): boolean {

@@ -1,5 +1,6 @@
 import type { Worker } from "node:cluster";
 import type { DynamicDocument } from "../http/documents.js";
+import { withTimeout } from "../resilience/with-timeout.js";
 import { createJsonReport } from "./probes.js";
 
 // The primary answers /livez for its workers. It asks each of them over IPC whether its event loop still turns.
@@ -43,24 +44,23 @@ export function createWorkerLiveness(listWorkers: () => readonly Worker[]): () =
   };
 }
 
-function pingWorker(worker: Worker): Promise<"pong" | "none" | "exited"> {
-  return new Promise((resolve) => {
-    const finish = (reply: "pong" | "none" | "exited"): void => {
-      clearTimeout(timer);
-      worker.off("message", onMessage);
-      worker.off("exit", onExit);
-      resolve(reply);
-    };
-    // The reply to an earlier ping proves as much.
+async function pingWorker(worker: Worker): Promise<"pong" | "none" | "exited"> {
+  const listening = new AbortController();
+  // The reply to an earlier ping proves as much.
+  const replied = new Promise<"pong" | "exited">((resolve) => {
     const onMessage = ({ type }: PingMessage): void => {
-      if (type === "pong") finish("pong");
+      if (type === "pong") resolve("pong");
     };
-    const onExit = (): void => finish("exited");
-    const timer = setTimeout(finish, REPLY_TIMEOUT_MS, "none");
-    worker.on("message", onMessage);
-    worker.once("exit", onExit);
-    worker.send({ type: "ping" } satisfies PingMessage, undefined, () => {});
+    const onExit = (): void => resolve("exited");
+    worker.on("message", onMessage).once("exit", onExit);
+    listening.signal.addEventListener("abort", () => worker.off("message", onMessage).off("exit", onExit));
   });
+  worker.send({ type: "ping" } satisfies PingMessage, undefined, () => {});
+  try {
+    return await withTimeout<"pong" | "none" | "exited">(replied, REPLY_TIMEOUT_MS, "none");
+  } finally {
+    listening.abort();
+  }
 }
 
 /** Answers the primary's pings, in a worker. */

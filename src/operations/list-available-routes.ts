@@ -8,44 +8,32 @@ import {
   type Route as RouteMessage,
   RouteSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { FeeSettings } from "../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
+import type { FeeSettings, FeeSettingsSource } from "../hop/fee-settings.js";
 import type { Network } from "../hop/networks.js";
+import { findAvailableRoutes, getRouteContracts, type Route } from "../hop/routes.js";
 import { getTokenDecimals } from "../hop/tokens.js";
-import { findAvailableRoutes, type Route } from "../routes/available-routes.js";
-import { getRouteContracts } from "../routes/route-contracts.js";
 import type { CachePolicy, Operation } from "./operation.js";
 import { parseChain, parseIsFullView, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
 
 /** Routes only change with the fee settings, which is rare. */
 const CACHE_POLICY: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
 
-interface RouteFilter {
-  readonly token: string | undefined;
-  readonly from: string | undefined;
-  readonly to: string | undefined;
-  readonly isFull: boolean;
-}
-
 export function createListAvailableRoutes(deps: {
-  readonly settings: FeeSettingsSource;
+  readonly settings: Pick<FeeSettingsSource, "peek" | "getCurrentOrBuiltIn">;
 }): Operation<ListAvailableRoutesRequest, ListAvailableRoutesResponse> {
   /** Responses only depend on the settings of their network. */
-  const respondersBySettings = new WeakMap<FeeSettings, RouteListResponder>();
+  const listsBySettings = new WeakMap<FeeSettings, RouteList>();
 
-  function respond(network: Network, settings: FeeSettings, filter: RouteFilter): ListAvailableRoutesResponse {
-    let responder = respondersBySettings.get(settings);
-    if (responder === undefined) {
-      responder = createRouteListResponder(network, settings);
-      respondersBySettings.set(settings, responder);
-    }
-    return responder(filter);
+  function getList(network: Network, settings: FeeSettings): RouteList {
+    const list = listsBySettings.get(settings) ?? new RouteList(network, settings);
+    listsBySettings.set(settings, list);
+    return list;
   }
 
   return (request, context) => {
     const network = parseNetwork(request.network);
     context.addLogFields({ network: network.slug });
-    const filter: RouteFilter = {
+    const filter = {
       token: request.token === "" ? undefined : parseToken(network, request.token).symbol,
       from: request.fromChain === "" ? undefined : parseChain(network, "fromChain", request.fromChain).slug,
       to: request.toChain === "" ? undefined : parseChain(network, "toChain", request.toChain).slug,
@@ -54,32 +42,41 @@ export function createListAvailableRoutes(deps: {
     parseRpcUrls(network, request.rpcUrl);
     context.setCachePolicy(CACHE_POLICY);
     const cachedSettings = deps.settings.peek(network.slug);
-    if (cachedSettings !== undefined) return respond(network, cachedSettings, filter);
-    return deps.settings.getCurrentOrBuiltIn(network.slug).then((settings) => respond(network, settings, filter));
+    if (cachedSettings !== undefined) return getList(network, cachedSettings).respond(filter);
+    return deps.settings
+      .getCurrentOrBuiltIn(network.slug)
+      .then((settings) => getList(network, settings).respond(filter));
   };
 }
-
-type RouteListResponder = (filter: RouteFilter) => ListAvailableRoutesResponse;
 
 /**
  * Memoizes the responses of one network under one version of its settings. They are frozen, so that transports can memoize
  * their serialized form.
  */
-function createRouteListResponder(network: Network, settings: FeeSettings): RouteListResponder {
-  const routes = findAvailableRoutes(network, settings);
-  const basicRoutes = routes.map((route) => Object.freeze(createRoute(route)));
-  let fullRoutes: readonly RouteMessage[] | undefined;
-  function getFullRoutes(): readonly RouteMessage[] {
-    fullRoutes ??= routes.map((route) => createFullRoute(network, route));
-    return fullRoutes;
-  }
+class RouteList {
+  readonly #network: Network;
+  readonly #routes: readonly Route[];
+  readonly #basicMessages: readonly RouteMessage[];
+  #fullMessages: readonly RouteMessage[] | undefined = undefined;
   /** Bounded by 2 * tokens * chains * chains, since a filter only contains tokens and chains of the network. */
-  const responses = new Map<string, ListAvailableRoutesResponse>();
-  return ({ token, from, to, isFull }) => {
+  readonly #responses = new Map<string, ListAvailableRoutesResponse>();
+
+  constructor(network: Network, settings: FeeSettings) {
+    this.#network = network;
+    this.#routes = findAvailableRoutes(network, settings);
+    this.#basicMessages = this.#routes.map((route) => Object.freeze(createRoute(route)));
+  }
+
+  respond({
+    token,
+    from,
+    to,
+    isFull,
+  }: Readonly<Record<"token" | "from" | "to", string | undefined>> & { readonly isFull: boolean }) {
     const key = `${token ?? ""} ${from ?? ""} ${to ?? ""} ${isFull}`;
-    const memoized = responses.get(key);
+    const memoized = this.#responses.get(key);
     if (memoized !== undefined) return memoized;
-    const matches = (isFull ? getFullRoutes() : basicRoutes).filter(
+    const matches = (isFull ? this.#getFullMessages() : this.#basicMessages).filter(
       (route) =>
         (token === undefined || route.token === token) &&
         (from === undefined || route.sourceChainSlug === from) &&
@@ -87,9 +84,14 @@ function createRouteListResponder(network: Network, settings: FeeSettings): Rout
     );
     const response = create(ListAvailableRoutesResponseSchema, { routes: matches });
     Object.freeze(response.routes);
-    responses.set(key, Object.freeze(response));
+    this.#responses.set(key, Object.freeze(response));
     return response;
-  };
+  }
+
+  #getFullMessages(): readonly RouteMessage[] {
+    this.#fullMessages ??= this.#routes.map((route) => createFullRoute(this.#network, route));
+    return this.#fullMessages;
+  }
 }
 
 function createRoute({ token, source, destination }: Route): RouteMessage {

@@ -28,6 +28,8 @@ export interface CallContext {
   readonly signal: AbortSignal;
   /** The caller's timeout in milliseconds; undefined: none given. */
   readonly timeoutMs: number | undefined;
+  /** Time that it has taken of the event loop while others waited, and is about to take: see WorkOwner. In milliseconds. */
+  takenMs: number;
   /** Adds fields to the log line of this request. */
   addLogFields(fields: Readonly<Record<string, string | number | boolean>>): void;
   /** Sets how the response may be cached. Without a call, the response says nothing about it. */
@@ -38,6 +40,11 @@ export interface CallContext {
    *   ASCII.
    */
   setResponseMetadata(entries: Readonly<Record<string, string>>): void;
+  /**
+   * Adds a warning to a successful response: the header `Warning: 299 - "text"` (RFC 7234 5.5), metadata over gRPC. For what
+   * a caller should know of an answer that is right.
+   */
+  addWarning(text: string): void;
   /**
    * Counts the call as several requests against the rate limit of its caller, at most as all of one window. To be called
    * before any work. Returns undefined if there is no limit.
@@ -81,7 +88,7 @@ export interface MessageStream<Response> {
 export interface StreamHandlers {
   /** Called when the stream is ready again after `isReady` returned false. */
   onReady(): void;
-  /** Called when the server stops: sends a bookmark and interrupts the stream. Two seconds later it ends anyway. */
+  /** Called when the server stops: sends a bookmark and interrupts the stream. A second later it ends anyway. */
   onDrain(): void;
   /**
    * Called once when the stream has ended in any way: by `end` or `interrupt`, before they return; at the deadline; or

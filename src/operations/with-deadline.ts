@@ -1,25 +1,21 @@
 import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
+import { type AbortScope, createAbortScope } from "../resilience/abort-scope.js";
 import type { FairQuota } from "../resilience/fair-quota.js";
 import { isPromise } from "../resilience/maybe-async.js";
 import type { CachePolicy, CallContext, Operation, PublicError } from "./operation.js";
-
-export interface DeadlineOptions {
-  /** Maximum duration of any call, in milliseconds. */
-  readonly maxTimeoutMs: number;
-  /** Slots of the calls that do not respond synchronously. */
-  readonly callerQuota: FairQuota;
-}
 
 /**
  * Limits an operation to the caller's timeout and the configured maximum, whichever is shorter. The context's signal fires
  * when the time is over and when the caller disconnects. An operation that responds synchronously costs neither a timer
  * nor a signal nor a slot.
+ * @param maxTimeoutMs maximum duration of any call, in milliseconds
+ * @param callerQuota slots of the calls that do not respond synchronously
  * @throws ServiceError DEADLINE_EXCEEDED; OVERLOADED when the call has to wait and no slot is free
  */
 export function withDeadline<Request, Response>(
   operation: Operation<Request, Response>,
-  { maxTimeoutMs, callerQuota }: DeadlineOptions,
+  { maxTimeoutMs, callerQuota }: { readonly maxTimeoutMs: number; readonly callerQuota: FairQuota },
 ): Operation<Request, Response> {
   return (request, context) => {
     const timeoutMs = Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
@@ -68,8 +64,7 @@ async function raceDeadline<Response>(
  * getters cost nothing.
  */
 class DeadlineContext implements CallContext {
-  private controller: AbortController | undefined = undefined;
-  private onCallerAbort: (() => void) | undefined = undefined;
+  private scope: AbortScope | undefined = undefined;
   private isEnded = false;
 
   constructor(private readonly innerContext: CallContext) {}
@@ -86,6 +81,14 @@ class DeadlineContext implements CallContext {
     return this.innerContext.caller;
   }
 
+  get takenMs(): number {
+    return this.innerContext.takenMs;
+  }
+
+  set takenMs(takenMs: number) {
+    this.innerContext.takenMs = takenMs;
+  }
+
   addLogFields(fields: Parameters<CallContext["addLogFields"]>[0]): void {
     this.innerContext.addLogFields(fields);
   }
@@ -98,6 +101,10 @@ class DeadlineContext implements CallContext {
     this.innerContext.setResponseMetadata(entries);
   }
 
+  addWarning(text: string): void {
+    this.innerContext.addWarning(text);
+  }
+
   countAsRequests(count: number): Promise<void> | undefined {
     return this.innerContext.countAsRequests(count);
   }
@@ -107,27 +114,17 @@ class DeadlineContext implements CallContext {
   }
 
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      const controller = new AbortController();
-      this.controller = controller;
+    if (this.scope === undefined) {
+      this.scope = createAbortScope(this.innerContext.signal);
       // One call starts many requests, each of which adds a listener.
-      setMaxListeners(0, controller.signal);
-      // Not AbortSignal.any: on Node.js 20, its signal is never collected while a listener is attached.
-      if (this.isEnded || this.innerContext.signal.aborted) controller.abort();
-      else {
-        this.onCallerAbort = () => controller.abort();
-        this.innerContext.signal.addEventListener("abort", this.onCallerAbort);
-      }
+      setMaxListeners(0, this.scope.signal);
     }
-    return this.controller.signal;
+    if (this.isEnded) this.scope.cancel();
+    return this.scope.signal;
   }
 
   end(): void {
     this.isEnded = true;
-    if (this.onCallerAbort !== undefined) {
-      this.innerContext.signal.removeEventListener("abort", this.onCallerAbort);
-      this.onCallerAbort = undefined;
-    }
-    this.controller?.abort();
+    this.scope?.cancel();
   }
 }

@@ -1,26 +1,88 @@
-import type { CacheEntry, StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
-import { isCurrentDocument, type PriceDocument } from "./price-document.js";
+import type { Clocks } from "../resilience/clock.js";
+import type { CacheEntry, SourceHealth, StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
 
-/** One of the sources from which prices come, and its newest document. */
-export interface PriceSource {
-  readonly name: "ASSETS" | "CHAINLINK";
-  /** Returns whether the source can have a price of a token, by upper-case symbol. */
-  mayPrice(key: string): boolean;
-  /**
-   * Loads the document if it is no longer fresh.
-   * @returns whether no caller has to wait: it is loaded, or cannot be at present
-   */
-  refresh(): boolean;
-  /** Loads the document at most once a minute, while nobody waits for it. */
-  refreshInBackground(): void;
-  /** Waits for the document. Does not throw. */
-  load(): Promise<void>;
-  /** Returns the newest document, the same object until there is a newer one; undefined: none has been loaded. */
-  getDocument(): PriceDocument | undefined;
-  /** Returns the document before that. */
-  getPreviousDocument(): PriceDocument | undefined;
-  /** Stops waiting for the document until it is loaded: it takes too long. */
-  giveUp(): void;
+/** Prices of one source at one time, in USD by upper-case token symbol. Times are milliseconds since 1970. */
+export interface PriceDocument {
+  /** When the document was created. */
+  readonly timestamp: number;
+  readonly prices: ReadonlyMap<string, number>;
+  /** When single prices were updated; one that is not listed is as old as the document. */
+  readonly updatedAt?: ReadonlyMap<string, number>;
+}
+
+/** A document and when it was read, in milliseconds on the monotonic clock. */
+interface LoadedPriceDocument extends PriceDocument, Pick<CacheEntry<unknown>, "readAt"> {
+  /** When it was first used, in milliseconds since 1970. */
+  readonly usedSince: number;
+}
+
+/** Maximum age of a price document, as in the SDK. */
+export const MAX_PRICE_AGE_MS = 10 * 60 * 1000;
+
+/** Plausibility limit; no token is worth as much. */
+const MAX_PRICE_USD = 1e9;
+
+export function isPlausiblePrice(value: unknown): value is number {
+  return typeof value === "number" && value > 0 && value < MAX_PRICE_USD;
+}
+
+/**
+ * Parses a price document: `{ "timestamp": milliseconds, "prices": { "ETH": 3000 } }`. Drops implausible prices.
+ * @throws TypeError when the format is different.
+ */
+export function parsePriceDocument(json: unknown): PriceDocument {
+  const { timestamp, prices } = (json ?? {}) as { timestamp?: unknown; prices?: unknown };
+  if (typeof timestamp !== "number" || typeof prices !== "object" || prices === null) {
+    throw new TypeError("the price document has an unexpected format");
+  }
+  const plausible = Object.entries(prices).filter((entry): entry is [string, number] => isPlausiblePrice(entry[1]));
+  return { timestamp, prices: upperCaseSymbols(new Map(plausible)) };
+}
+
+/** How a price document crosses to other processes. */
+export const priceDocumentCodec = {
+  encode: ({ timestamp, prices, updatedAt }: PriceDocument) => ({
+    timestamp,
+    prices: Object.fromEntries(prices),
+    ...(updatedAt && { updatedAt: Object.fromEntries(updatedAt) }),
+  }),
+  decode(json: unknown): PriceDocument {
+    const document = parsePriceDocument(json);
+    const { updatedAt } = json as { updatedAt?: unknown };
+    if (typeof updatedAt !== "object" || updatedAt === null) return document;
+    const times = Object.entries(updatedAt).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+    return { ...document, updatedAt: new Map(times) };
+  },
+};
+
+/** Returns the health of a price document; its age counts from the document's timestamp. */
+export function getPriceSourceHealth(
+  document: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,
+  now: () => number,
+): SourceHealth {
+  const health = document.health();
+  const entry = document.peekStale();
+  if (entry === undefined) return health;
+  const ageMs = Math.max(0, now() - entry.value.timestamp);
+  // An expired document is as bad as one that cannot be read.
+  return { ...health, state: ageMs < MAX_PRICE_AGE_MS ? health.state : "failing", ageMs };
+}
+
+/** Returns the health of price feeds by their last read, however long ago: they are only read while somebody needs prices. */
+export function getFeedsHealth(
+  feeds: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,
+  { now, monotonicNow }: Clocks,
+): SourceHealth {
+  const health = feeds.health();
+  const entry = feeds.peekStale();
+  if (entry === undefined) return health;
+  const ageWhenReadMs = now() - (monotonicNow() - entry.readAt) - entry.value.timestamp;
+  // The newest block of a stalled chain is no better than none.
+  return ageWhenReadMs < MAX_PRICE_AGE_MS ? health : { ...health, state: "failing" };
+}
+
+export function upperCaseSymbols(prices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map([...prices].map(([symbol, price]) => [symbol.toUpperCase(), price]));
 }
 
 export interface PriceSourceOptions {
@@ -37,53 +99,115 @@ export interface PriceSourceOptions {
 /** Interval of reads that only serve comparison. The first one comes after it: a short-lived process makes none. */
 export const BACKGROUND_INTERVAL_MS = 60_000;
 
-export function createPriceSource(options: PriceSourceOptions): PriceSource {
-  const { name, symbols, cache, now, monotonicNow } = options;
-  let newest: { readonly entry: CacheEntry<PriceDocument>; readonly document: PriceDocument } | undefined;
-  let previous: PriceDocument | undefined;
-  let backgroundAt: number | undefined;
-  let hasGivenUp = false;
+/** One of the sources from which prices come, and its newest document. */
+export class PriceSource {
+  readonly name: "ASSETS" | "CHAINLINK";
+  readonly #symbols: ReadonlySet<string> | undefined;
+  readonly #cache: PriceSourceOptions["cache"];
+  readonly #now: () => number;
+  readonly #monotonicNow: () => number;
+  #newest: { readonly entry: CacheEntry<PriceDocument>; readonly document: LoadedPriceDocument } | undefined;
+  #previous: LoadedPriceDocument | undefined;
+  #backgroundAt: number | undefined;
+  #hasGivenUp = false;
 
-  function accept(entry: CacheEntry<PriceDocument>): void {
-    if (newest?.entry === entry) return;
-    // A load-balanced host may return an older document after a newer one. A timestamp in the future does not count.
-    const newestTimestamp = newest?.entry.value.timestamp ?? 0;
-    if (newest !== undefined && entry.value.timestamp < newestTimestamp && newestTimestamp <= now()) return;
-    previous = newest?.document;
-    // A timestamp in the future would extend the maximum age.
-    newest = { entry, document: { ...entry.value, timestamp: Math.min(entry.value.timestamp, now()) } };
-    hasGivenUp = false;
+  constructor({ name, symbols, cache, now, monotonicNow }: PriceSourceOptions) {
+    this.name = name;
+    this.#symbols = symbols;
+    this.#cache = cache;
+    this.#now = now;
+    this.#monotonicNow = monotonicNow;
   }
 
-  return {
-    name,
-    mayPrice: (key) => symbols === undefined || symbols.has(key),
-    refresh() {
-      const entry = cache.peek();
-      if (entry !== undefined) accept(entry);
-      return entry !== undefined || hasGivenUp || cache.health().state === "failing";
-    },
-    refreshInBackground() {
-      const time = monotonicNow();
-      backgroundAt ??= time + BACKGROUND_INTERVAL_MS;
-      if (time < backgroundAt) return;
-      backgroundAt = time + BACKGROUND_INTERVAL_MS;
-      cache.peek();
-    },
-    load: () => cache.get().then(accept, () => {}),
-    getDocument() {
-      const entry = cache.peekStale();
-      if (entry !== undefined) accept(entry);
-      return newest?.document;
-    },
-    getPreviousDocument: () => previous,
-    giveUp() {
-      hasGivenUp = true;
-    },
-  };
-}
+  /** Returns whether the source can have a price of a token, by upper-case symbol. */
+  mayPrice(key: string): boolean {
+    return this.#symbols === undefined || this.#symbols.has(key);
+  }
 
-/** Returns the current price that a source has of a token; undefined: none. */
-export function findSourcePrice(document: PriceDocument | undefined, key: string, now: number): number | undefined {
-  return document !== undefined && isCurrentDocument(document, now) ? document.prices.get(key) : undefined;
+  /**
+   * Loads the document if it is no longer fresh.
+   * @returns whether no caller has to wait: it is loaded, or cannot be at present
+   */
+  refresh(): boolean {
+    const entry = this.#cache.peek();
+    if (entry !== undefined) this.#accept(entry);
+    return entry !== undefined || this.#hasGivenUp || this.#cache.health().state === "failing";
+  }
+
+  /** Loads the document at most once a minute, while nobody waits for it. */
+  refreshInBackground(): void {
+    const time = this.#monotonicNow();
+    this.#backgroundAt ??= time + BACKGROUND_INTERVAL_MS;
+    if (time < this.#backgroundAt) return;
+    this.#backgroundAt = time + BACKGROUND_INTERVAL_MS;
+    this.#cache.peek();
+  }
+
+  /** Waits until the document is loaded; getDocument() accepts it, where its caller can judge it. Does not throw. */
+  async load(): Promise<void> {
+    await this.#cache.get().then(
+      () => {
+        this.#hasGivenUp = false;
+      },
+      () => {},
+    );
+  }
+
+  /** Returns the newest document, the same object until there is a newer one; undefined: none has been loaded. */
+  getDocument(): LoadedPriceDocument | undefined {
+    const entry = this.#cache.peekStale();
+    if (entry !== undefined) this.#accept(entry);
+    return this.#newest?.document;
+  }
+
+  /** Returns the document before that. */
+  getPreviousDocument(): LoadedPriceDocument | undefined {
+    return this.#previous;
+  }
+
+  /**
+   * Returns the price of a token, by upper-case symbol, if it is current; undefined: none.
+   * @param document one that this source has returned; default: the newest
+   */
+  findPrice(key: string, document = this.getDocument()): number | undefined {
+    if (document === undefined || this.#getAgeMs(document) >= MAX_PRICE_AGE_MS) return undefined;
+    return document.prices.get(key);
+  }
+
+  /** Returns whether the newest document is current, so that what it does not price is not priced by this source. */
+  hasCurrentDocument(): boolean {
+    const document = this.getDocument();
+    return document !== undefined && this.#getAgeMs(document) < MAX_PRICE_AGE_MS;
+  }
+
+  /** Returns when the price of a token in a document was last updated, in milliseconds since 1970. */
+  getUpdatedAt(key: string, document: LoadedPriceDocument): number {
+    const { updatedAt, timestamp, usedSince } = document;
+    // A document from the future cannot tell.
+    return updatedAt?.get(key) ?? (timestamp <= this.#now() ? timestamp : usedSince);
+  }
+
+  /** Stops waiting for the document until it is loaded: it takes too long. */
+  giveUp(): void {
+    this.#hasGivenUp = true;
+  }
+
+  #accept(entry: CacheEntry<PriceDocument>): void {
+    if (this.#newest?.entry === entry) return;
+    // A load-balanced host may return an older document after a newer one. A timestamp in the future does not count.
+    const newestTimestamp = this.#newest?.entry.value.timestamp ?? 0;
+    const isOlder = this.#newest !== undefined && entry.value.timestamp < newestTimestamp;
+    if (isOlder && newestTimestamp <= this.#now()) return;
+    this.#previous = this.#newest?.document;
+    this.#newest = { entry, document: { ...entry.value, readAt: entry.readAt, usedSince: this.#now() } };
+    this.#hasGivenUp = false;
+  }
+
+  /**
+   * A timestamp in the future would extend the maximum age: the age counts from the read then. By the clock of now, which
+   * may have turned out to be wrong since the read.
+   */
+  #getAgeMs({ timestamp, readAt }: LoadedPriceDocument): number {
+    return Math.max(this.#now() - timestamp, this.#monotonicNow() - readAt);
+  }
 }

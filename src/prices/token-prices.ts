@@ -1,8 +1,7 @@
 import { ServiceError } from "../errors.js";
 import { withTimeout } from "../resilience/with-timeout.js";
-import { createPriceJudge, type PriceComparison, type PriceJudgeOptions } from "./price-comparison.js";
-import { type PriceDocument, upperCaseSymbols } from "./price-document.js";
-import { findSourcePrice, type PriceSource } from "./price-source.js";
+import { type DistrustEvent, type PriceComparison, PriceJudge } from "./price-comparison.js";
+import { type PriceSource, upperCaseSymbols } from "./price-source.js";
 
 /** Token prices at one time. */
 export interface PriceTable {
@@ -31,29 +30,19 @@ export interface TokenPrices {
   getUsdPrice(symbol: string): Promise<number>;
 }
 
-export interface ComparedTokenPrices extends TokenPrices {
-  /** Compares the sources with each other. Reads nothing. */
-  compareSources(): SourceComparison;
-}
-
-export interface SourceComparison {
-  readonly comparisons: readonly PriceComparison[];
-  /** Upper-case symbols of the tokens about which the preferred source is not believed. */
-  readonly distrustedTokens: readonly string[];
-}
-
 export interface TokenPricesOptions {
   /** Fixed prices by symbol; they take precedence over all sources. */
   readonly fixedPricesUsd: ReadonlyMap<string, number>;
   /** In order of preference. */
   readonly sources: readonly PriceSource[];
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  readonly onDistrust?: PriceJudgeOptions["onDistrust"];
+  readonly onDistrust?: (event: DistrustEvent) => void;
 }
 
 /** How long a source that does not answer is awaited where a later one may have the price. */
 const MAX_WAIT_MS = 1_000;
+
+/** How long a source is awaited that has to confirm a jump; a call may wait twice. */
+const MAX_CONFIRMATION_WAIT_MS = 4_000;
 
 const FIXED_ORIGIN: PriceOrigin = { source: "FIXED", updatedAtSeconds: 0 };
 
@@ -77,137 +66,156 @@ interface PricedToken {
   readonly fixedUsd: number | undefined;
 }
 
-interface TableOfDocuments {
-  /** By source, in their order. */
-  readonly documents: readonly (PriceDocument | undefined)[];
-  readonly table: PriceTable;
-}
+/** Token prices from the first of several sources that has a usable one. */
+export class ComparedTokenPrices implements TokenPrices {
+  readonly #sources: readonly PriceSource[];
+  readonly #fixedPrices: ReadonlyMap<string, number>;
+  readonly #judge: PriceJudge;
+  readonly #tokens = new Map<string, PricedToken>();
+  #newest: {
+    /** By source, in their order. */
+    readonly documents: readonly ReturnType<PriceSource["getDocument"]>[];
+    readonly table: PriceTable;
+  };
 
-export function createTokenPrices({
-  fixedPricesUsd,
-  sources,
-  now,
-  onDistrust,
-}: TokenPricesOptions): ComparedTokenPrices {
-  const fixedPrices = upperCaseSymbols(fixedPricesUsd);
-  const judge = createPriceJudge({ sources, now, ...(onDistrust && { onDistrust }) });
-  const tokens = new Map<string, PricedToken>();
-  let newest = createTable([]);
+  constructor({ fixedPricesUsd, sources, onDistrust }: TokenPricesOptions) {
+    this.#sources = sources;
+    this.#fixedPrices = upperCaseSymbols(fixedPricesUsd);
+    this.#judge = new PriceJudge(sources, onDistrust);
+    this.#newest = { documents: [], table: this.#createTable([]) };
+  }
+
+  async getTable(symbols: readonly string[]): Promise<PriceTable> {
+    for (const [index, source] of this.#sources.entries()) {
+      if (!this.#isNeeded(source, symbols, index)) continue;
+      if (!source.refresh()) {
+        const load = source.load();
+        const isLast = !this.#sources.slice(index + 1).some((later) => this.#isNeeded(later, symbols, index));
+        if (isLast) await this.#awaitLoad(load);
+        else if (!(await withTimeout(load.then(isLoaded), MAX_WAIT_MS, false))) source.giveUp();
+      }
+      // Judges the document: a price that jumped needs the next source.
+      this.#getNewestTable();
+    }
+    for (const [index, source] of this.#sources.entries()) {
+      if (source.getDocument() === undefined && this.#isNeeded(source, symbols, index) && this.#isIncomplete(symbols))
+        await this.#awaitLoad(source.load());
+    }
+    return this.#getNewestTable();
+  }
+
+  peekTable(symbols: readonly string[]): PriceTable | undefined {
+    let hasUnloaded = false;
+    for (const [index, source] of this.#sources.entries()) {
+      if (this.#isNeeded(source, symbols, index)) {
+        if (!source.refresh()) return undefined;
+        this.#getNewestTable();
+        hasUnloaded ||= source.getDocument() === undefined;
+      } else if (this.#isNeeded(source, symbols, 0)) source.refreshInBackground();
+    }
+    // Whoever waits for a source that has just failed may be the first to get its next answer.
+    return hasUnloaded && this.#isIncomplete(symbols) ? undefined : this.#getNewestTable();
+  }
+
+  async getUsdPrice(symbol: string): Promise<number> {
+    return (await this.getTable([symbol])).getUsdPrice(symbol);
+  }
+
+  /** Compares the sources with each other. Reads nothing. */
+  compareSources(): {
+    readonly comparisons: readonly PriceComparison[];
+    /** Upper-case symbols of the tokens about which the preferred source is not believed. */
+    readonly distrustedTokens: readonly string[];
+  } {
+    // A document that is compared without being judged would hide its jumps from the next one.
+    this.#getNewestTable();
+    return { comparisons: this.#judge.compare(), distrustedTokens: this.#judge.listDistrusted() };
+  }
 
   /** Symbols are those of the SDK, and its aliases of them: there are few. */
-  function getToken(symbol: string): PricedToken {
-    const known = tokens.get(symbol);
+  #getToken(symbol: string): PricedToken {
+    const known = this.#tokens.get(symbol);
     if (known !== undefined) return known;
     const name = PRICE_ALIASES[symbol] ?? symbol;
     const key = name.toUpperCase();
-    const fixedUsd = fixedPrices.get(symbol.toUpperCase()) ?? fixedPrices.get(key);
+    const fixedUsd = this.#fixedPrices.get(symbol.toUpperCase()) ?? this.#fixedPrices.get(key);
     const token = { name, key, fixedUsd: fixedUsd === undefined ? undefined : roundLikeSdk(name, fixedUsd) };
-    tokens.set(symbol, token);
+    this.#tokens.set(symbol, token);
     return token;
   }
 
-  function createTable(documents: readonly (PriceDocument | undefined)[]): TableOfDocuments {
-    function findPriced({ name, key }: PricedToken) {
-      for (const [index, source] of sources.entries()) {
+  #createTable(documents: readonly ReturnType<PriceSource["getDocument"]>[]): PriceTable {
+    const findPriced = ({ name, key }: PricedToken) => {
+      for (const [index, source] of this.#sources.entries()) {
         const document = documents[index];
-        const usd = document && findUsablePrice(source, document, key);
+        const usd = document && this.#findUsablePrice(source, key, document);
         if (document !== undefined && usd !== undefined) return { source, document, usd };
       }
-      throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${name}`);
-    }
-    const table: PriceTable = {
-      getUsdPrice(symbol) {
-        const token = getToken(symbol);
+      const jump = this.#judge.listDistrusted().includes(key)
+        ? ": it jumped in one source, and no other confirms it"
+        : "";
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${name}${jump}`);
+    };
+    return {
+      getUsdPrice: (symbol) => {
+        const token = this.#getToken(symbol);
         return token.fixedUsd ?? roundLikeSdk(token.name, findPriced(token).usd);
       },
-      getOrigin(symbol) {
-        const token = getToken(symbol);
+      getOrigin: (symbol) => {
+        const token = this.#getToken(symbol);
         if (token.fixedUsd !== undefined) return FIXED_ORIGIN;
         const { source, document } = findPriced(token);
-        const updatedAt = document.updatedAt?.get(token.key) ?? document.timestamp;
-        return { source: source.name, updatedAtSeconds: Math.floor(updatedAt / 1000) };
+        const updatedAtSeconds = Math.floor(source.getUpdatedAt(token.key, document) / 1000);
+        return { source: source.name, updatedAtSeconds };
       },
     };
-    return { documents, table };
   }
 
   /** Returns a price that is current and believed; undefined: the source has none. */
-  function findUsablePrice(source: PriceSource, document: PriceDocument, key: string): number | undefined {
-    return judge.isDistrusted(source, key) ? undefined : findSourcePrice(document, key, now());
+  #findUsablePrice(source: PriceSource, key: string, document = source.getDocument()): number | undefined {
+    const usd = source.findPrice(key, document);
+    return usd === undefined || this.#judge.isDistrusted(source, key, usd) ? undefined : usd;
   }
 
   /** Returns the table of the newest documents: the same one until a source has a newer document. */
-  function getNewestTable(): PriceTable {
-    if (sources.length === newest.documents.length && sources.every(isTabled)) return newest.table;
-    newest = createTable(sources.map((source) => source.getDocument()));
-    judge.update();
-    return newest.table;
+  #getNewestTable(): PriceTable {
+    const { documents, table } = this.#newest;
+    const isTabled = (source: PriceSource, index: number): boolean => source.getDocument() === documents[index];
+    if (this.#sources.length === documents.length && this.#sources.every(isTabled)) return table;
+    const newestDocuments = this.#sources.map((source) => source.getDocument());
+    this.#newest = { documents: newestDocuments, table: this.#createTable(newestDocuments) };
+    this.#judge.update();
+    return this.#newest.table;
   }
 
-  function isTabled(source: PriceSource, index: number): boolean {
-    return source.getDocument() === newest.documents[index];
+  /** Waits for the last source that may have a price; to confirm a jump no longer than a call has time for an honest error. */
+  async #awaitLoad(load: Promise<void>): Promise<void> {
+    if (this.#judge.hasDistrusted()) await withTimeout(load, MAX_CONFIRMATION_WAIT_MS, undefined);
+    else await load;
   }
 
   /** Returns whether a token needs a price and none of the first sources has it. */
-  function isUnpriced({ key, fixedUsd }: PricedToken, sourceCount: number): boolean {
+  #isUnpriced({ key, fixedUsd }: PricedToken, sourceCount: number): boolean {
     if (fixedUsd !== undefined) return false;
     for (let index = 0; index < sourceCount; index++) {
-      const source = sources[index];
-      const document = source?.getDocument();
-      if (source !== undefined && document !== undefined && findUsablePrice(source, document, key) !== undefined)
-        return false;
+      const source = this.#sources[index];
+      if (source !== undefined && this.#findUsablePrice(source, key) !== undefined) return false;
     }
     return true;
   }
 
   /** Returns whether a source may have a price that is needed and that none of the sources before it has. */
-  function isNeeded(source: PriceSource, symbols: readonly string[], sourcesBefore: number): boolean {
+  #isNeeded(source: PriceSource, symbols: readonly string[], sourcesBefore: number): boolean {
     for (const symbol of symbols) {
-      const token = getToken(symbol);
-      if (source.mayPrice(token.key) && isUnpriced(token, sourcesBefore)) return true;
+      const token = this.#getToken(symbol);
+      if (source.mayPrice(token.key) && this.#isUnpriced(token, sourcesBefore)) return true;
     }
     return false;
   }
 
-  function peekTable(symbols: readonly string[]): PriceTable | undefined {
-    let hasUnloaded = false;
-    for (const [index, source] of sources.entries()) {
-      if (isNeeded(source, symbols, index)) {
-        if (!source.refresh()) return undefined;
-        getNewestTable();
-        hasUnloaded ||= source.getDocument() === undefined;
-      } else if (isNeeded(source, symbols, 0)) source.refreshInBackground();
-    }
-    // Whoever waits for a source that has just failed may be the first to hear from it again.
-    return hasUnloaded && isIncomplete(symbols) ? undefined : getNewestTable();
+  #isIncomplete(symbols: readonly string[]): boolean {
+    return symbols.some((symbol) => this.#isUnpriced(this.#getToken(symbol), this.#sources.length));
   }
-
-  function isIncomplete(symbols: readonly string[]): boolean {
-    return symbols.some((symbol) => isUnpriced(getToken(symbol), sources.length));
-  }
-
-  async function getTable(symbols: readonly string[]): Promise<PriceTable> {
-    for (const [index, source] of sources.entries()) {
-      if (!isNeeded(source, symbols, index) || source.refresh()) continue;
-      const load = source.load();
-      const isLast = !sources.slice(index + 1).some((later) => isNeeded(later, symbols, index));
-      if (isLast) await load;
-      else if (!(await withTimeout(load.then(isLoaded), MAX_WAIT_MS, false))) source.giveUp();
-      getNewestTable();
-    }
-    for (const [index, source] of sources.entries()) {
-      if (source.getDocument() === undefined && isNeeded(source, symbols, index) && isIncomplete(symbols))
-        await source.load();
-    }
-    return getNewestTable();
-  }
-
-  return {
-    getTable,
-    peekTable,
-    getUsdPrice: async (symbol) => (await getTable([symbol])).getUsdPrice(symbol),
-    compareSources: () => ({ comparisons: judge.compare(), distrustedTokens: judge.listDistrusted() }),
-  };
 }
 
 const isLoaded = (): boolean => true;

@@ -1,92 +1,48 @@
-import { createRouteMap } from "../hop/route-map.js";
+import { RouteMap } from "../hop/routes.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import type { PreparedQuote, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { ChainStateCache, ChainStateSubscription } from "./state/chain-state-cache.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 import type { CachedRoute, RouteCache, RouteInputs, RouteQuoterFactory } from "./state/route-cache.js";
 
-export interface QuotePreparerDeps {
-  readonly routes: Pick<RouteCache, "peek" | "get">;
-  readonly prices: TokenPrices;
-  /** Computes a quote from its inputs. */
-  readonly completeQuote: (
-    route: CachedRoute,
-    getQuoter: RouteQuoterFactory,
-    request: QuoteRequest,
-    requester: QuoteRequester,
-    sourceState: ChainState | undefined,
-    destinationState: ChainState | undefined,
-    prices: PriceTable,
-  ) => MaybePromise<TimestampedQuote>;
+/** What a shared quote is computed from. */
+export interface QuoteInputs {
+  readonly route: CachedRoute;
+  readonly getQuoter: RouteQuoterFactory;
+  readonly request: QuoteRequest;
+  readonly requester: QuoteRequester;
+  readonly sourceState: ChainState | undefined;
+  readonly destinationState: ChainState | undefined;
+  readonly priceTable: PriceTable;
 }
 
 /** A request and its route. */
-interface PlannedRequest {
-  readonly request: QuoteRequest;
-  readonly route: CachedRoute;
-  readonly inputs: RouteInputs;
-}
+type PlannedRequest = Pick<QuoteInputs, "request" | "route"> & { readonly inputs: RouteInputs };
 
-/** What a batch reads on one chain. */
-interface ChainReads {
-  readonly subscriptions: Set<ChainStateSubscription>;
-  /** Addresses of the Uniswap pools whose ticks are needed. */
-  readonly pools: Set<string>;
-}
+/** Gets the inputs of several quotes at once, each chain's in one block. */
+export class QuotePreparer {
+  readonly #routes: Pick<RouteCache, "peek" | "get">;
+  readonly #prices: TokenPrices;
+  readonly #completeQuote: (inputs: QuoteInputs) => MaybePromise<TimestampedQuote>;
 
-/** Creates a function that gets the inputs of several quotes at once, each chain's in one block. */
-export function createQuotePreparer({
-  routes,
-  prices,
-  completeQuote,
-}: QuotePreparerDeps): QuoteEngine["prepareQuotes"] {
-  /** Returns the routes of the requests, each looked up once. */
-  function findRoutes(requests: readonly QuoteRequest[]): readonly MaybePromise<CachedRoute>[] {
-    const found = createRouteMap<MaybePromise<CachedRoute>>();
-    return requests.map((request) => {
-      const { token, source, destination } = request;
-      const known = found.get(token, source, destination);
-      if (known !== undefined) return known;
-      const route = routes.peek(request) ?? routes.get(request);
-      found.set(token, source, destination, route);
-      return route;
-    });
+  /** @param completeQuote computes a quote from its inputs */
+  constructor(
+    routes: Pick<RouteCache, "peek" | "get">,
+    prices: TokenPrices,
+    completeQuote: (inputs: QuoteInputs) => MaybePromise<TimestampedQuote>,
+  ) {
+    this.#routes = routes;
+    this.#prices = prices;
+    this.#completeQuote = completeQuote;
   }
 
-  function prepare(
-    planned: readonly PlannedRequest[],
-    requester: QuoteRequester,
-  ): readonly MaybePromise<PreparedQuote>[] {
-    const states = getStates(planned);
-    const findState = (subscription: ChainStateSubscription | undefined) =>
-      subscription && states.get(subscription.cache);
-    return planned.map(({ request, route, inputs }) => {
-      const { sourceSubscription, destinationSubscription, getBatchQuoter } = inputs;
-      const createPreparedQuote =
-        (source: ChainState | undefined, destination: ChainState | undefined, table: PriceTable): PreparedQuote =>
-        () => {
-          if (source !== undefined) sourceSubscription?.assertCoveredBy(source);
-          if (destination !== undefined) destinationSubscription?.assertCoveredBy(destination);
-          return completeQuote(route, getBatchQuoter, request, requester, source, destination, table);
-        };
-      const sourceState = findState(sourceSubscription);
-      const destinationState = findState(destinationSubscription);
-      const { pricedTokens } = route.plan;
-      const table = prices.peekTable(pricedTokens);
-      if (!isPromise(sourceState) && !isPromise(destinationState) && table !== undefined)
-        return createPreparedQuote(sourceState, destinationState, table);
-      return Promise.all([sourceState, destinationState, table ?? prices.getTable(pricedTokens)]).then((resolved) =>
-        createPreparedQuote(...resolved),
-      );
-    });
-  }
-
-  return (requests, requester) => {
-    const found = findRoutes(requests);
+  /** As QuoteEngine.prepareQuotes. */
+  prepare(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[] {
+    const found = this.#findRoutes(requests);
     if (found.every((route) => !isPromise(route)))
-      return prepare(
+      return this.#prepareAll(
         found.map((route, index) => plan(requests[index] as QuoteRequest, route as CachedRoute)),
         requester,
       );
@@ -95,14 +51,61 @@ export function createQuotePreparer({
       const planned = outcomes.flatMap((outcome, index) =>
         outcome.status === "fulfilled" ? [plan(requests[index] as QuoteRequest, outcome.value)] : [],
       );
-      const quotes = prepare(planned, requester);
+      const quotes = this.#prepareAll(planned, requester);
       return new Map(planned.map(({ request }, index) => [request, quotes[index] as MaybePromise<PreparedQuote>]));
     });
     return found.map(async (route, index) => {
       await route;
       return (await prepared).get(requests[index] as QuoteRequest) as MaybePromise<PreparedQuote>;
     });
-  };
+  }
+
+  /** Returns the routes of the requests, each looked up once. */
+  #findRoutes(requests: readonly QuoteRequest[]): readonly MaybePromise<CachedRoute>[] {
+    const found = new RouteMap<MaybePromise<CachedRoute>>();
+    return requests.map((request) => {
+      const { token, source, destination } = request;
+      const known = found.get(token, source, destination);
+      if (known !== undefined) return known;
+      const route = this.#routes.peek(request) ?? this.#routes.get(request);
+      found.set(token, source, destination, route);
+      return route;
+    });
+  }
+
+  #prepareAll(planned: readonly PlannedRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[] {
+    const states = getStates(planned);
+    const findState = (subscription: ChainStateSubscription | undefined) =>
+      subscription && states.get(subscription.cache);
+    return planned.map((each) => {
+      const { sourceSubscription, destinationSubscription } = each.inputs;
+      const { pricedTokens } = each.route.plan;
+      const [sourceState, destinationState] = [findState(sourceSubscription), findState(destinationSubscription)];
+      const table = this.#prices.peekTable(pricedTokens);
+      if (!isPromise(sourceState) && !isPromise(destinationState) && table !== undefined)
+        return this.#createPreparedQuote(each, requester, [sourceState, destinationState, table]);
+      const inputs = [sourceState, destinationState, table ?? this.#prices.getTable(pricedTokens)] as const;
+      return Promise.all(inputs).then((resolved) => this.#createPreparedQuote(each, requester, resolved));
+    });
+  }
+
+  #createPreparedQuote(
+    { request, route, inputs }: PlannedRequest,
+    requester: QuoteRequester,
+    [sourceState, destinationState, priceTable]: readonly [
+      source: ChainState | undefined,
+      destination: ChainState | undefined,
+      priceTable: PriceTable,
+    ],
+  ): PreparedQuote {
+    const { sourceSubscription, destinationSubscription, getBatchQuoter: getQuoter } = inputs;
+    return () => {
+      if (sourceState !== undefined) sourceSubscription?.assertCoveredBy(sourceState);
+      if (destinationState !== undefined) destinationSubscription?.assertCoveredBy(destinationState);
+      const states = { sourceState, destinationState, priceTable };
+      return this.#completeQuote({ route, getQuoter, request, requester, ...states });
+    };
+  }
 }
 
 function plan(request: QuoteRequest, route: CachedRoute): PlannedRequest {
@@ -111,7 +114,11 @@ function plan(request: QuoteRequest, route: CachedRoute): PlannedRequest {
 
 /** Starts to read every chain, and returns its state for all requests. */
 function getStates(planned: readonly PlannedRequest[]): ReadonlyMap<ChainStateCache, MaybePromise<ChainState>> {
-  const readsByCache = new Map<ChainStateCache, ChainReads>();
+  /** The Uniswap pools are those whose ticks are needed, by their addresses. */
+  const readsByCache = new Map<
+    ChainStateCache,
+    { readonly subscriptions: Set<ChainStateSubscription>; readonly pools: Set<string> }
+  >();
   function add(subscription: ChainStateSubscription | undefined, pool?: string): void {
     if (subscription === undefined) return;
     const reads = readsByCache.get(subscription.cache) ?? { subscriptions: new Set(), pools: new Set() };

@@ -1,6 +1,5 @@
 import type { PriceOrigin, PriceTable } from "../prices/token-prices.js";
-import type { ExplainedQuote, RouteQuoter } from "./math/quote.js";
-import type { QuoteSteps } from "./math/quote-steps.js";
+import type { QuoteSteps, RouteQuoter } from "./math/quote.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { Liquidity } from "./state/route-liquidity.js";
 import type { RoutePlan } from "./state/route-plan.js";
@@ -12,10 +11,18 @@ export interface QuoteDetails {
   readonly minAmount: bigint | undefined;
   readonly liquidity: Liquidity;
   readonly isLiquidityAvailable: boolean;
-  readonly deliveryTime: DeliveryTime;
+  /** undefined: no sample. */
+  readonly deliveryTime: DeliveryTime | undefined;
   /** Of the transaction on the destination; all 0 for transfers from L1 over Hop's own bridge. */
   readonly gas: { readonly gasLimit: bigint; readonly gasPrice: bigint; readonly l1Fee: bigint };
-  readonly prices: QuotePrices;
+  readonly prices: {
+    /** In US dollars; 0 where the quote needs no price. */
+    readonly tokenUsd: number;
+    readonly nativeUsd: number;
+    /** undefined where the quote needs no price. */
+    readonly tokenOrigin: PriceOrigin | undefined;
+    readonly nativeOrigin: PriceOrigin | undefined;
+  };
   /** 0n: nothing is read there. */
   readonly sourceBlock: bigint;
   readonly destinationBlock: bigint;
@@ -25,24 +32,12 @@ export interface QuoteDetails {
   readonly validUntil: number;
 }
 
-/** The prices of a quote. */
-export interface QuotePrices {
-  /** In US dollars; 0 where the quote needs no price. */
-  readonly tokenUsd: number;
-  readonly nativeUsd: number;
-  /** undefined where the quote needs no price. */
-  readonly tokenOrigin: PriceOrigin | undefined;
-  readonly nativeOrigin: PriceOrigin | undefined;
-}
-
 /** How long transfers on a route took. */
 export interface DeliveryTime {
   readonly p50Seconds: number;
   readonly p90Seconds: number;
   readonly samples: number;
 }
-
-export const NO_DELIVERY_TIME: DeliveryTime = { p50Seconds: 0, p90Seconds: 0, samples: 0 };
 
 const NO_GAS = { gasLimit: 0n, gasPrice: 0n, l1Fee: 0n };
 const NO_PRICES = { tokenUsd: 0, nativeUsd: 0, tokenOrigin: undefined, nativeOrigin: undefined };
@@ -54,7 +49,7 @@ export interface QuoteDetailsInputs {
   readonly priceTable: PriceTable;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
-  readonly deliveryTime: DeliveryTime;
+  readonly deliveryTime: DeliveryTime | undefined;
   /** When the swap was read, Unix seconds; later than the states if it was computed from them. */
   readonly swapReadAtSeconds: number;
   /** Maximum age of the inputs, in milliseconds. */
@@ -62,7 +57,10 @@ export interface QuoteDetailsInputs {
 }
 
 /** Creates the details of a quote. */
-export function createQuoteDetails({ quote, steps }: ExplainedQuote, inputs: QuoteDetailsInputs): QuoteDetails {
+export function createQuoteDetails(
+  { quote, steps }: ReturnType<RouteQuoter["explain"]>,
+  inputs: QuoteDetailsInputs,
+): QuoteDetails {
   const { plan, quoter, sourceState, destinationState, swapReadAtSeconds, maxAgeMs } = inputs;
   const liquidity = plan.full.getLiquidity(sourceState, destinationState);
   const observedAt = Math.min(

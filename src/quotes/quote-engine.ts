@@ -15,6 +15,8 @@ export interface QuoteFreshness {
 /** A quote, with details if the request asks for them. */
 export interface DetailedQuote extends Quote {
   readonly details?: QuoteDetails | undefined;
+  /** The most that one CCTP message burns, where the amount is above it and no details say so. */
+  readonly exceededBurnLimit?: bigint | undefined;
 }
 
 export interface TimestampedQuote {
@@ -36,7 +38,7 @@ export interface QuoteRequester {
 
 /**
  * Quotes transfers. All methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
- * amount brings; CHAIN_STALLED when a chain of the route stands still; UPSTREAM_UNAVAILABLE when a chain, the prices or
+ * amount brings; UNSUPPORTED_ROUTE where Circle has closed CCTP V1; CHAIN_STALLED when a chain of the route is stalled; UPSTREAM_UNAVAILABLE when a chain, the prices or
  * the settings cannot be read; OVERLOADED when too much work is pending.
  */
 export interface QuoteEngine {

@@ -1,5 +1,6 @@
-import type { BlockAgeMonitor, ReadBlock } from "../chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../chain/chains.js";
+import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
+import type { BlockReading } from "../chain/heads/chain-heads.js";
 import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
@@ -20,7 +21,7 @@ export interface RefuseStalledOptions {
 }
 
 /**
- * Refuses quotes on routes of chains that stand still with CHAIN_STALLED: nobody knows what holds there when the transfer
+ * Refuses quotes on routes of stalled chains with CHAIN_STALLED: nobody knows what holds there when the transfer
  * is sent. Checks after each quote, because its own reads may be what tells.
  */
 export function refuseStalled(engine: QuoteEngine, options: RefuseStalledOptions): QuoteEngine {
@@ -86,7 +87,7 @@ function assertBlockYoung(
   blockAges: Pick<QuoteBlockAges, "isTooOld" | "getAgeMs">,
   { network }: Pick<QuoteRequest, "network">,
   { slug }: Chain,
-  block: ReadBlock,
+  block: BlockReading,
 ): void {
   if (blockAges.isTooOld(network, slug, block)) throw createError(slug, blockAges.getAgeMs(block));
 }
@@ -104,10 +105,10 @@ export function assertStateYoung(
 }
 
 function createError(slug: string, ageMs: number): ServiceError {
-  return new ServiceError("CHAIN_STALLED", `${slug} stands still: its newest block is ${formatAge(ageMs)} old`);
+  return new ServiceError("CHAIN_STALLED", `${slug} is stalled: its newest block is ${formatAge(ageMs)} old`);
 }
 
 function formatAge(ageMs: number): string {
   const seconds = Math.round(ageMs / 1000);
-  return seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`;
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }

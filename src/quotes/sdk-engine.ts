@@ -1,23 +1,21 @@
 import type { ChainClient } from "../chain/chain-client.js";
 import type { NetworkChainClients } from "../chain/chains.js";
 import { isQuantity } from "../chain/hex.js";
-import { RevertError } from "../chain/json-rpc/revert-error.js";
+import { RevertError } from "../chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../errors.js";
-import type { AttestationClient } from "../hop/cctp/attestation-client.js";
-import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
+import type { AttestationClient } from "../hop/attestation-client.js";
+import type { FeeSettingsSource } from "../hop/fee-settings.js";
 import type { NetworkSlug } from "../hop/networks.js";
-import type { SendRpc } from "../hop/sdk/sdk-provider.js";
-import { loadSdkQuoter, type SdkDataSources, type SdkQuoter } from "../hop/sdk/sdk-quoter.js";
+import type { SdkDataSources, SendRpc } from "../hop/sdk-quoter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
-import { createSemaphore } from "../resilience/semaphore.js";
-import type { Quote } from "./math/quote.js";
-import type { QuoteSteps } from "./math/quote-steps.js";
-import type { QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import { FairSemaphore } from "../resilience/fair-semaphore.js";
+import type { Quote, QuoteSteps } from "./math/quote.js";
+import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 export interface SdkEngineDeps {
-  readonly settings: FeeSettingsSource;
+  readonly settings: Pick<FeeSettingsSource, "getCurrent">;
   readonly prices: TokenPrices;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
@@ -27,23 +25,8 @@ export interface SdkEngineDeps {
   readonly limiter: AdaptiveLimiter;
 }
 
-export interface SdkEngine extends QuoteEngine {
-  /**
-   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds), without the limiter and always with the
-   * intermediate values. The time affects the price through the deadline in the calldata of deliveries.
-   */
-  quoteAtTime(
-    request: QuoteRequest,
-    chains: NetworkChainClients,
-    nowSeconds: number,
-    signal: AbortSignal,
-  ): Promise<ReferenceQuote>;
-}
-
 /** A quote with its intermediate values. */
-export interface ReferenceQuote extends Quote {
-  readonly steps: QuoteSteps;
-}
+export type QuoteWithSteps = Quote & { readonly steps: QuoteSteps };
 
 /** Selectors of calls that may revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
 const SWAP_SELECTORS = new Set(["0xa95b089f", "0x82ad56cb", "0xcdca1753"]);
@@ -60,31 +43,64 @@ const SDK_QUOTE_FRESHNESS = { ageMs: 0, maxAgeMs: 2_000, refreshMs: 2_000 };
 /** How many quotes of a batch are made at the same time: all at once would fill the limiter. */
 const BATCH_CONCURRENCY = 2;
 
-/** Creates an engine that quotes through the SDK, supplied with this service's chains, prices and settings. */
-export function createSdkEngine({
-  settings,
-  prices,
-  attestations,
-  chains: configuredChains,
-  limiter,
-}: SdkEngineDeps): SdkEngine {
-  let sdkQuoter: Promise<SdkQuoter> | undefined;
+/** Quotes through the SDK, supplied with this service's chains, prices and settings. */
+export class SdkEngine implements QuoteEngine {
+  readonly #deps: SdkEngineDeps;
+  #sdk: Promise<typeof import("../hop/sdk-quoter.js")> | undefined;
 
-  async function quote(
-    { network, token, source, destination, amountIn, slippagePercent }: QuoteRequest,
+  constructor(deps: SdkEngineDeps) {
+    this.#deps = deps;
+  }
+
+  async quote(request: QuoteRequest, requester: QuoteRequester): Promise<TimestampedQuote> {
+    const chains = this.#deps.chains(request.network);
+    const quote = await this.quoteWithCustomEndpoints(request, chains, requester);
+    return { quote, freshness: SDK_QUOTE_FRESHNESS };
+  }
+
+  async quoteWithCustomEndpoints(
+    request: QuoteRequest,
+    chains: NetworkChainClients,
+    { caller, signal }: QuoteRequester,
+  ): Promise<Quote> {
+    assertSupported(request);
+    const work = () => this.#quote(request, chains, undefined, signal);
+    const { steps, ...basicQuote } = await this.#deps.limiter.run(caller, signal, work);
+    return basicQuote;
+  }
+
+  prepareQuotes(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly PreparedQuote[] {
+    const semaphore = new FairSemaphore(BATCH_CONCURRENCY);
+    const { caller, signal } = requester;
+    return requests.map((request) => () => semaphore.acquire(caller, signal, () => this.quote(request, requester)));
+  }
+
+  /**
+   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds), without the limiter and always with the
+   * intermediate values. The time affects the price through the deadline in the calldata of deliveries.
+   */
+  quoteAtTime(
+    request: QuoteRequest,
+    chains: NetworkChainClients,
+    nowSeconds: number,
+    signal: AbortSignal,
+  ): Promise<QuoteWithSteps> {
+    return this.#quote(request, chains, () => nowSeconds, signal);
+  }
+
+  async #quote(
+    request: QuoteRequest,
     chains: NetworkChainClients,
     getNowSeconds: (() => number) | undefined,
     signal: AbortSignal,
-  ): Promise<ReferenceQuote> {
-    sdkQuoter ??= loadSdkQuoter().catch((error: unknown) => {
-      sdkQuoter = undefined;
-      throw error;
-    });
-    const [quoteWithSdk, feeSettings] = await Promise.all([sdkQuoter, settings.getCurrent(network)]);
+  ): Promise<QuoteWithSteps> {
+    const { settings, prices, attestations } = this.#deps;
+    const { network, token, source, destination, amountIn, slippagePercent } = request;
+    const [sdk, feeSettings] = await Promise.all([this.#loadSdk(), settings.getCurrent(network)]);
     if (feeSettings.bonderFeeBps[token.symbol] === undefined) {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${token.symbol}`);
     }
-    const failures = createFailureRecorder();
+    const failures = new FailureRecorder();
     const sources: SdkDataSources = {
       chains: [source, destination].map(({ slug, chainId }) => {
         return { slug, chainId, send: createRecordedSend(chains.getClient(slug), failures, signal) };
@@ -94,15 +110,12 @@ export function createSdkEngine({
       findAttestation: async (hash) => attestations && failures.track(attestations.find(hash)),
       getNowSeconds,
     };
-    const request = {
-      network,
-      token: token.requestedSymbol,
-      sourceSlug: source.slug,
-      destinationSlug: destination.slug,
-    };
-    const sdkQuote = await quoteWithSdk({ ...request, amountIn, slippagePercent }, sources).catch((error: unknown) => {
-      throw failures.toReportedError(error);
-    });
+    const route = { network, token: token.requestedSymbol, sourceSlug: source.slug, destinationSlug: destination.slug };
+    const sdkQuote = await sdk
+      .quoteWithSdk({ ...route, amountIn, slippagePercent }, sources)
+      .catch((error: unknown) => {
+        throw failures.toReportedError(error);
+      });
     // After a failed read, the SDK continues with a constant or 0, and the quote would be wrong without an error.
     failures.throwIfFailed();
     const { amountOutMin, deadline, steps } = sdkQuote;
@@ -114,36 +127,18 @@ export function createSdkEngine({
       estimatedReceived: sdkQuote.estimatedReceived,
       deadline,
       destinationDeadline: sdkQuote.destinationDeadline ?? deadline,
-      steps: { ...steps, priceImpact: Number.isFinite(steps.priceImpact) ? steps.priceImpact : 0 },
+      steps: { ...steps, priceImpact: Number.isFinite(steps.priceImpact) ? steps.priceImpact : undefined },
     };
   }
 
-  async function quoteWithCustomEndpoints(
-    request: QuoteRequest,
-    chains: NetworkChainClients,
-    { caller, signal }: QuoteRequester,
-  ): Promise<Quote> {
-    assertSupported(request);
-    const { steps, ...basicQuote } = await limiter.run(caller, signal, () => quote(request, chains, undefined, signal));
-    return basicQuote;
+  /** Loads the SDK once, and again after a failure. */
+  #loadSdk(): Promise<typeof import("../hop/sdk-quoter.js")> {
+    this.#sdk ??= import("../hop/sdk-quoter.js").catch((error: unknown) => {
+      this.#sdk = undefined;
+      throw error;
+    });
+    return this.#sdk;
   }
-
-  async function quoteConfigured(request: QuoteRequest, requester: QuoteRequester): Promise<TimestampedQuote> {
-    const sdkQuote = await quoteWithCustomEndpoints(request, configuredChains(request.network), requester);
-    return { quote: sdkQuote, freshness: SDK_QUOTE_FRESHNESS };
-  }
-
-  return {
-    quote: quoteConfigured,
-    quoteWithCustomEndpoints,
-    prepareQuotes(requests, requester) {
-      const semaphore = createSemaphore(BATCH_CONCURRENCY);
-      return requests.map(
-        (request) => () => semaphore.acquire(requester.signal, () => quoteConfigured(request, requester)),
-      );
-    },
-    quoteAtTime: (request, chains, nowSeconds, signal) => quote(request, chains, () => nowSeconds, signal),
-  };
 }
 
 /**
@@ -159,51 +154,45 @@ function assertSupported({ receiveAmount, isFull }: QuoteRequest): void {
 }
 
 /** Records failures below the SDK, which swallows some of them and rewords the others. */
-interface FailureRecorder {
+class FailureRecorder {
+  #failure: { readonly error: unknown } | undefined;
+  #swapReverted = false;
+
   /** Returns the promise's result and records its failure. */
-  track<T>(promise: Promise<T>): Promise<T>;
+  async track<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise;
+    } catch (error) {
+      if (!(error instanceof RevertError)) this.#failure ??= { error };
+      throw error;
+    }
+  }
+
   /** Records that a call which swaps the amount reverted. */
-  recordSwapRevert(): void;
+  recordSwapRevert(): void {
+    this.#swapReverted = true;
+  }
+
   /** Maps an error that the SDK threw to the one to report. */
-  toReportedError(error: unknown): unknown;
+  toReportedError(error: unknown): unknown {
+    if (this.#failure !== undefined) return this.#failure.error;
+    // Where Uniswap's contract reverts, Uniswap's arithmetic inside the SDK fails with an invariant error.
+    if (this.#swapReverted || /invariant/i.test(String(error))) {
+      const message = "the pools of this route cannot swap this amount";
+      return new ServiceError("INVALID_PARAMETER", message, { field: "amount", cause: error });
+    }
+    // Parameters are validated before, so what ethers rejects came from a chain.
+    if (ETHERS_INPUT_ERROR_CODES.has(String((error as { code?: unknown }).code))) {
+      const message = "a chain returned an invalid response for a Hop contract";
+      return new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
+    }
+    return error;
+  }
+
   /** Throws the first recorded failure, if any. */
-  throwIfFailed(): void;
-}
-
-function createFailureRecorder(): FailureRecorder {
-  let failure: { readonly error: unknown } | undefined;
-  let swapReverted = false;
-
-  return {
-    async track(promise) {
-      try {
-        return await promise;
-      } catch (error) {
-        if (!(error instanceof RevertError)) failure ??= { error };
-        throw error;
-      }
-    },
-    recordSwapRevert() {
-      swapReverted = true;
-    },
-    toReportedError(error) {
-      if (failure !== undefined) return failure.error;
-      // Where Uniswap's contract reverts, Uniswap's arithmetic inside the SDK fails with an invariant error.
-      if (swapReverted || /invariant/i.test(String(error))) {
-        const message = "the pools of this route cannot swap this amount";
-        return new ServiceError("INVALID_PARAMETER", message, { field: "amount", cause: error });
-      }
-      // Parameters are validated before, so what ethers rejects came from a chain.
-      if (ETHERS_INPUT_ERROR_CODES.has(String((error as { code?: unknown }).code))) {
-        const message = "a chain returned an invalid response for a Hop contract";
-        return new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
-      }
-      return error;
-    },
-    throwIfFailed() {
-      if (failure !== undefined) throw failure.error;
-    },
-  };
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
 }
 
 /** Returns a function that sends the SDK's calls and records their failures. */

@@ -1,23 +1,7 @@
 import { ServiceError } from "../errors.js";
-import { createFairQuota } from "./fair-quota.js";
-import { createSemaphore } from "./semaphore.js";
-
-/** Limits the concurrency of expensive work to what the process can bear, with a short queue, and rejects the rest. */
-export interface AdaptiveLimiter {
-  /**
-   * Runs the work as soon as there is capacity.
-   * @param caller fairness key: one caller cannot occupy the slots of all others
-   * @throws ServiceError OVERLOADED, at once, when there is no slot for this caller
-   * @throws the signal's reason when it aborts before the work starts
-   */
-  run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /**
-   * Lets a caller check before expensive preparation, so that a rejection is cheap.
-   * @throws ServiceError OVERLOADED where `run` would
-   */
-  assertCapacity(caller: string): void;
-  load(): LimiterLoad;
-}
+import { FairQuota } from "./fair-quota.js";
+import { FairSemaphore } from "./fair-semaphore.js";
+import type { Waiters } from "./waiters.js";
 
 /** Current load of a limiter. */
 export interface LimiterLoad {
@@ -42,75 +26,103 @@ const SAMPLE_INTERVAL_MS = 20;
 const INCREASE_FACTOR = 1.1;
 const DECREASE_FACTOR = 0.8;
 
-/**
- * Creates a limiter that follows event-loop lag. The limit grows while all of it is used and the event loop keeps up, so
- * that work which only waits, for example for an upstream that hangs, does not block other work. When the event loop
- * lags, the limit falls below the number of running calls. When all work has ended it returns to the initial value,
- * because the next load may be different.
- * @param now monotonic clock, in milliseconds
- * @param busyMs returns how long the event loop has been active since the process started, in milliseconds
- */
-export function createAdaptiveLimiter(
-  now: () => number,
-  busyMs = () => performance.eventLoopUtilization().active,
-): AdaptiveLimiter {
-  let limit = INITIAL_LIMIT;
-  let running = 0;
-  /** Running and queued work. */
-  let inFlight = 0;
-  /** Whether a caller was rejected or had to queue since the last sample. */
-  let wasSaturated = false;
-  let isSampling = false;
-  const semaphore = createSemaphore(limit);
-  // The quota gives a single caller half of the slots: that is the whole limit and its queue.
-  const quota = createFairQuota(() => 2 * (limit + MAX_QUEUED_PER_CALLER));
+/** Key of the only queue: the quota shares it out among the callers. */
+const ALL_CALLERS = "";
 
-  function sampleEventLoop(): void {
-    isSampling = true;
-    const [startedAt, busyBefore] = [now(), busyMs()];
+/**
+ * Limits the concurrency of expensive work to what the process can bear, with a short queue, and rejects the rest. The limit
+ * follows event-loop lag. It grows while all of it is used and the event loop keeps up, so that work which only waits, for
+ * example for an upstream that hangs, does not block other work. When the event loop lags, the limit falls below the number
+ * of running calls. When all work has ended it returns to the initial value, because the next load may be different.
+ */
+export class AdaptiveLimiter {
+  readonly #now: () => number;
+  readonly #busyMs: () => number;
+  readonly #semaphore = new FairSemaphore(INITIAL_LIMIT);
+  /** Gives a single caller half of the slots: that is the whole limit and its queue. */
+  readonly #quota = new FairQuota(() => 2 * (this.#limit + MAX_QUEUED_PER_CALLER));
+  #limit = INITIAL_LIMIT;
+  #running = 0;
+  /** Running and queued work. */
+  #inFlight = 0;
+  /** Whether a caller was rejected or had to queue since the last sample. */
+  #wasSaturated = false;
+  #isSampling = false;
+
+  /**
+   * @param now monotonic clock, in milliseconds
+   * @param busyMs returns how long the event loop has been active since the process started, in milliseconds
+   */
+  constructor(now: () => number, busyMs = () => performance.eventLoopUtilization().active) {
+    this.#now = now;
+    this.#busyMs = busyMs;
+  }
+
+  /**
+   * Lets a caller check before expensive preparation, so that a rejection is cheap.
+   * @throws ServiceError OVERLOADED where `run` would
+   */
+  assertCapacity(callers: string | Waiters): void {
+    if (!this.#quota.hasCapacityFor(callers)) this.#throwOverloaded();
+  }
+
+  /**
+   * Runs the work as soon as there is capacity.
+   * @param callers fairness keys, one of which takes a slot: one caller cannot occupy the slots of all others
+   * @throws ServiceError OVERLOADED, at once, when there is no slot for this caller
+   * @throws the signal's reason when it aborts before the work starts
+   */
+  async run<T>(callers: string | Waiters, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const release = this.#quota.tryAcquire(callers) ?? this.#throwOverloaded();
+    this.#wasSaturated ||= this.#inFlight >= this.#limit;
+    this.#inFlight += 1;
+    try {
+      return await this.#semaphore.acquire(ALL_CALLERS, signal, () => this.#runSampled(work));
+    } finally {
+      this.#inFlight -= 1;
+      release();
+    }
+  }
+
+  load(): LimiterLoad {
+    return { limit: this.#limit, inFlight: this.#inFlight };
+  }
+
+  async #runSampled<T>(work: () => Promise<T>): Promise<T> {
+    this.#running += 1;
+    if (!this.#isSampling) this.#sampleEventLoop();
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  #sampleEventLoop(): void {
+    this.#isSampling = true;
+    const [startedAt, busyBefore] = [this.#now(), this.#busyMs()];
     setTimeout(() => {
-      const elapsedMs = now() - startedAt;
-      const isLagging =
-        elapsedMs > SAMPLE_INTERVAL_MS + MAX_EVENT_LOOP_LAG_MS && busyMs() - busyBefore > BUSY_UTILIZATION * elapsedMs;
-      if (isLagging) limit = Math.max(MIN_LIMIT, Math.floor(Math.min(limit, running) * DECREASE_FACTOR));
-      else if (wasSaturated || inFlight > limit) limit = Math.min(MAX_LIMIT, Math.ceil(limit * INCREASE_FACTOR));
-      if (inFlight === 0) limit = INITIAL_LIMIT;
-      semaphore.setLimit(limit);
-      wasSaturated = false;
-      isSampling = false;
-      if (running > 0) sampleEventLoop();
+      this.#adapt(this.#now() - startedAt, this.#busyMs() - busyBefore);
+      this.#isSampling = false;
+      if (this.#running > 0) this.#sampleEventLoop();
     }, SAMPLE_INTERVAL_MS).unref();
   }
 
-  function throwOverloaded(): never {
-    wasSaturated = true;
+  #adapt(elapsedMs: number, busyMs: number): void {
+    const isLagging = elapsedMs > SAMPLE_INTERVAL_MS + MAX_EVENT_LOOP_LAG_MS && busyMs > BUSY_UTILIZATION * elapsedMs;
+    if (isLagging) {
+      this.#limit = Math.max(MIN_LIMIT, Math.floor(Math.min(this.#limit, this.#running) * DECREASE_FACTOR));
+    } else if (this.#wasSaturated || this.#inFlight > this.#limit) {
+      this.#limit = Math.min(MAX_LIMIT, Math.ceil(this.#limit * INCREASE_FACTOR));
+    }
+    if (this.#inFlight === 0) this.#limit = INITIAL_LIMIT;
+    this.#semaphore.setPermitsPerCaller(this.#limit);
+    this.#wasSaturated = false;
+  }
+
+  #throwOverloaded(): never {
+    this.#wasSaturated = true;
     const message = "the server is overloaded; cached answers are still served";
     throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
   }
-
-  return {
-    assertCapacity(caller) {
-      if (!quota.hasCapacityFor(caller)) throwOverloaded();
-    },
-    async run(caller, signal, work) {
-      const release = quota.tryAcquire(caller) ?? throwOverloaded();
-      wasSaturated ||= inFlight >= limit;
-      inFlight += 1;
-      try {
-        return await semaphore.acquire(signal, async () => {
-          running += 1;
-          if (!isSampling) sampleEventLoop();
-          try {
-            return await work();
-          } finally {
-            running -= 1;
-          }
-        });
-      } finally {
-        inFlight -= 1;
-        release();
-      }
-    },
-    load: () => ({ limit, inFlight }),
-  };
 }

@@ -37,14 +37,35 @@ export function createTurnClock(read: () => number): () => number {
   return () => {
     if (readInTurn !== turn.number) {
       time = read();
-      readInTurn = turn.number;
-      if (!turn.endsByImmediate) {
-        turn.endsByImmediate = true;
-        setImmediate(endTurn);
-      }
+      readInTurn = readTurn();
     }
     return time;
   };
+}
+
+/** Returns both clocks as `createTurnClock` does. They are read at the same time, so that their difference is right. */
+export function createTurnClocks(clocks: Clocks): Clocks {
+  let wallTime = 0;
+  const readMonotonic = createTurnClock(() => {
+    wallTime = clocks.now();
+    return clocks.monotonicNow();
+  });
+  return {
+    monotonicNow: readMonotonic,
+    now() {
+      readMonotonic();
+      return wallTime;
+    },
+  };
+}
+
+/** Returns the number of this turn of the event loop. */
+export function readTurn(): number {
+  if (!turn.endsByImmediate) {
+    turn.endsByImmediate = true;
+    setImmediate(endTurn);
+  }
+  return turn.number;
 }
 
 /** Resolves after a time in milliseconds, or when the signal aborts. */

@@ -1,64 +1,67 @@
-import { type AbortScope, createAbortScope, raceAbort } from "./abort-scope.js";
-
-/** Deduplicates concurrent calls for the same key. */
-export interface SingleFlight<T> {
-  /**
-   * Returns the result of the call in flight for this key, or starts one. The call's signal aborts when the last waiter
-   * has left, unless the work has called `detach`. Rejects at once when the waiter's own signal aborts.
-   */
-  run(key: string, signal: AbortSignal, work: (signal: AbortSignal, detach: () => void) => Promise<T>): Promise<T>;
-  isInFlight(key: string): boolean;
-}
+import { raceAbort } from "./abort-scope.js";
+import { joinWaiters, type Requester, Waiters } from "./waiters.js";
 
 interface InFlightCall<T> {
   readonly result: Promise<T>;
-  readonly scope: AbortScope;
-  waiters: number;
-  /** Returns whether the call is finished even if all waiters have left. */
-  isDetached(): boolean;
+  readonly waiters: Waiters;
 }
 
-/** @param closing aborts all calls */
-export function createSingleFlight<T>(closing: AbortSignal): SingleFlight<T> {
-  const inFlight = new Map<string, InFlightCall<T>>();
+/**
+ * Deduplicates concurrent calls for the same key. `fetchMethod` of lru-cache does not: the signal of its call is that of the
+ * first waiter, and here the call goes on until the last one has left.
+ */
+export class SingleFlight<T> {
+  readonly #closing: AbortSignal;
+  readonly #inFlight = new Map<string, InFlightCall<T>>();
 
-  function start(key: string, work: (signal: AbortSignal, detach: () => void) => Promise<T>): InFlightCall<T> {
-    const scope = createAbortScope(closing);
-    let isDetached = false;
-    const detach = (): void => {
-      isDetached = true;
-    };
-    const call: InFlightCall<T> = {
-      result: work(scope.signal, detach),
-      scope,
-      waiters: 0,
-      isDetached: () => isDetached,
-    };
-    inFlight.set(key, call);
-    const remove = (): void => {
-      scope.cancel();
-      if (inFlight.get(key) === call) inFlight.delete(key);
-    };
-    call.result.then(remove, remove);
-    return call;
+  /** @param closing aborts all calls */
+  constructor(closing: AbortSignal) {
+    this.#closing = closing;
   }
 
-  return {
-    isInFlight: (key) => inFlight.has(key),
-    async run(key, signal, work) {
-      signal.throwIfAborted();
-      const call = inFlight.get(key) ?? start(key, work);
-      call.waiters += 1;
-      try {
-        return await raceAbort(call.result, signal);
-      } finally {
-        call.waiters -= 1;
-        if (call.waiters === 0 && !call.isDetached()) {
-          // A caller that arrives now must not join a call that is being aborted.
-          if (inFlight.get(key) === call) inFlight.delete(key);
-          call.scope.cancel();
-        }
-      }
-    },
-  };
+  /** Returns whether a call is in flight that others can join. @param waiters those of one call. Default: of any */
+  isInFlight(key: string, waiters?: Waiters): boolean {
+    const call = this.#findCall(key);
+    return call !== undefined && (waiters === undefined || waiters === call.waiters);
+  }
+
+  /** Lets nobody join the call in flight any more: what it reads is outdated. */
+  forget(key: string): void {
+    this.#inFlight.delete(key);
+  }
+
+  /**
+   * Returns the result of the call in flight for this key, or starts one, whose work gets all that wait for it: it is to end
+   * when their signal aborts. Rejects at once when the requester's own signal aborts.
+   */
+  async run(key: string, requester: Requester, work: (waiters: Waiters) => Promise<T>): Promise<T> {
+    const { signal } = requester;
+    signal.throwIfAborted();
+    const existing = this.#findCall(key);
+    const waiters = existing?.waiters ?? new Waiters(this.#closing);
+    const leave = joinWaiters(waiters, requester);
+    try {
+      const call = existing ?? this.#start(key, waiters, work);
+      return await raceAbort(call.result, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  /** A call that is being aborted cannot be joined. */
+  #findCall(key: string): InFlightCall<T> | undefined {
+    const call = this.#inFlight.get(key);
+    return call?.waiters.signal.aborted ? undefined : call;
+  }
+
+  #start(key: string, waiters: Waiters, work: (waiters: Waiters) => Promise<T>): InFlightCall<T> {
+    const call = { result: work(waiters), waiters };
+    this.#inFlight.set(key, call);
+    const end = (): void => {
+      if (this.#inFlight.get(key) === call) this.#inFlight.delete(key);
+      waiters.close();
+    };
+    call.result.then(end, end);
+    return call;
+  }
 }

@@ -23,6 +23,13 @@ interface UpstreamErrorOptions {
   readonly cause?: unknown;
 }
 
+/** Returns how an upstream failed, in words without a URL; undefined where an error or its causes do not say. */
+export function describeUpstreamFailure(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof UpstreamError) return cause.message;
+  return undefined;
+}
+
 /** Why a request to an upstream gave no usable response. The message contains no URL; the cause may contain one. */
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";

@@ -1,33 +1,20 @@
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { withTimeout } from "../resilience/with-timeout.js";
 import type { ChainSource } from "./sources/chain/chain-source.js";
-import type { IndexLookup } from "./sources/index-source.js";
+import type { IndexLookup } from "./sources/index-lookup.js";
 import {
-  isCctpNonce,
   isSourceUnavailable,
   type LookupContext,
   type LookupResult,
-  querySource,
   type TransferQuery,
   type TransferSource,
 } from "./sources/transfer-source.js";
-import type { TransferStatus } from "./status.js";
-
-/** Resolves transfers from all sources. */
-export interface TransferResolver {
-  /**
-   * Returns the status of a transfer, or undefined when it certainly does not exist.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when no source knows the transfer and the chains did not answer; OVERLOADED
-   * when they could not be asked
-   * @throws ServiceError INVALID_PARAMETER as the sources do
-   */
-  resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
-}
+import { isCctpNonce, type TransferStatus } from "./status.js";
 
 export interface TransferResolverOptions {
-  readonly chain: ChainSource;
+  readonly chain: TransferSource & Pick<ChainSource, "resolveStatus">;
   /** undefined when there is no index. */
-  readonly index: Pick<IndexLookup, "findFinalizedSend" | "getLastSearchedBlock"> | undefined;
+  readonly index: Pick<IndexLookup, "ask"> | undefined;
   /** undefined when the explorer is disabled. */
   readonly explorer: TransferSource | undefined;
 }
@@ -39,12 +26,21 @@ const MAX_FALLBACK_RESERVE_MS = 1_000;
 const DEADLINE_MARGIN_MS = 50;
 
 /**
- * Creates a resolver in which the chains take precedence over the index, and the index over the explorer. When the index
- * already has the final send, only the destination chain is read. The explorer is queried in parallel with the chains, so
- * that no time is lost when they fail; when they answer, the resolver does not wait for it.
+ * Asks the index first, then the chains, which take precedence over the explorer. When the index already has the final send,
+ * only the destination chain is read. The explorer is queried in parallel with the chains, so that no time is lost when they
+ * fail; when they answer, the resolver does not wait for it.
  */
-export function createTransferResolver({ chain, index, explorer }: TransferResolverOptions): TransferResolver {
-  async function resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+export class SourcesResolver implements TransferSource {
+  readonly #sources: TransferResolverOptions;
+
+  constructor(sources: TransferResolverOptions) {
+    this.#sources = sources;
+  }
+
+  async resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    const { chain, index } = this.#sources;
+    const indexed = index && (await index.ask(query, context));
+    if (indexed?.status !== undefined) return indexed.status;
     const { signal, remainingMs } = context;
     const lookupScope = createAbortScope(signal);
     const availableMs = remainingMs();
@@ -56,18 +52,18 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
       ...context,
       signal: chainScope.signal,
       elapsedMs: () => availableMs - remainingMs(),
-      lastSearchedBlock: index?.getLastSearchedBlock(context),
+      lastSearchedBlock: indexed?.lastSearchedBlock,
     };
     let explorerStatus: TransferStatus | undefined;
-    const explorerLookup = queryExplorer(query, { ...context, signal: lookupScope.signal }).then((status) => {
+    const explorerLookup = this.#queryExplorer(query, { ...context, signal: lookupScope.signal }).then((status) => {
       explorerStatus = status;
       return status;
     });
     try {
-      const send = index?.findFinalizedSend(query, context);
+      const send = indexed?.send;
       const status = await (send !== undefined
         ? chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
-        : findOnChains(query, explorerLookup, chainContext));
+        : this.#findOnChains(query, explorerLookup, chainContext));
       return status && addPrice(status, explorerStatus);
     } catch (error) {
       if (!isSourceUnavailable(error)) throw error;
@@ -82,9 +78,10 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
   }
 
   /** Queries the explorer; returns undefined also when it fails. */
-  async function queryExplorer(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+  async #queryExplorer(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    const { explorer } = this.#sources;
     try {
-      return explorer && (await querySource(explorer, query, context));
+      return await explorer?.resolve(query, context);
     } catch {
       return undefined;
     }
@@ -94,19 +91,20 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
    * Queries the chains. A lookup by ID alone needs a log search; if the explorer names the transaction meanwhile, that
    * transaction is read directly, and the first of the two answers is used.
    */
-  async function findOnChains(
+  async #findOnChains(
     query: TransferQuery,
     explorerLookup: Promise<LookupResult>,
     context: LookupContext,
   ): Promise<LookupResult> {
-    const search = querySource(chain, query, context);
+    const { chain } = this.#sources;
+    const search = chain.resolve(query, context);
     // For a nonce the explorer returns one transfer where the chains may have several.
     if (query.transactionHash !== undefined || isCctpNonce(query.transferId ?? "")) return search;
     const verifiedHint = explorerLookup
       .then(async (hint) => {
         const hash = hint?.sent.transactionHash;
-        const status =
-          hash === undefined ? undefined : await chain.findByTransactionHash(hash, query.transferId, context);
+        if (hash === undefined) return undefined;
+        const status = await chain.resolve({ ...query, transactionHash: hash }, context);
         // If the hash is that of the delivering transaction, the answer lists other sibling transfers.
         return status?.sent.transactionHash === hash ? status : undefined;
       })
@@ -114,8 +112,6 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
     const hintOrSearch = verifiedHint.then((status) => status ?? search);
     return Promise.race([hintOrSearch, search.catch(() => hintOrSearch)]);
   }
-
-  return { resolve };
 }
 
 /** Adds the USD price at the time of sending, which only the explorer records. */

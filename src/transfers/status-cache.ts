@@ -1,40 +1,18 @@
 import { LRUCache } from "lru-cache";
+import { usesCustomEndpoints } from "../chain/chains.js";
 import type { Network } from "../hop/networks.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
-import { createRepeatFilter } from "./repeat-filter.js";
-import type { TransferResolver } from "./resolver.js";
-import type { IndexLookup } from "./sources/index-source.js";
-import {
-  type LookupContext,
-  type LookupResult,
-  type TransferQuery,
-  usesCustomEndpoints,
-} from "./sources/transfer-source.js";
-import { type BudgetExhaustedError, isBudgetExhausted } from "./spend/lookup-budget.js";
-import { EXHAUSTED_PAUSE_MS } from "./spend/spend-limits.js";
+import type { IndexLookup } from "./sources/index-lookup.js";
+import type { LookupContext, LookupResult, TransferQuery, TransferSource } from "./sources/transfer-source.js";
+import { type BudgetExhaustedError, EXHAUSTED_PAUSE_MS, isBudgetExhausted } from "./spend/lookup-budget.js";
 import { isImmutableStatus, type TransferStatus } from "./status.js";
 
-/** Read-through cache of transfer statuses. */
-export interface StatusCache {
-  /**
-   * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
-   * status is cached or indexed, without reading the signal. A cached status is frozen: the next caller gets the same
-   * object.
-   * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
-   */
-  find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
-  /**
-   * Looks a transfer up past what is cached, and keeps the result: a watch has seen that it changed. Not for custom endpoints.
-   * @throws ServiceError as `find`
-   */
-  refresh(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
-}
-
 export interface StatusCacheOptions {
-  /** Queried before the resolver; undefined when there is no index. */
+  /** Queried before the resolver; undefined when there is no index in this process. */
   readonly index: Pick<IndexLookup, "findKnownStatus"> | undefined;
-  readonly resolver: TransferResolver;
+  readonly resolver: TransferSource;
   /** Deduplicates lookups in flight. */
   readonly singleFlight: SingleFlight<LookupResult>;
   /** Limits lookups. */
@@ -89,66 +67,85 @@ function readSignal(context: LookupContext): LookupContext {
 }
 
 /**
- * Creates a cache that deduplicates concurrent lookups. It keeps statuses (indexed ones only if they are asked for again)
- * and, for a short time, "not found" and that a lookup has spent its budget. It never keeps other errors or anything read
- * from a caller's custom endpoint. A lookup that has begun is finished even if all its callers leave: its result is kept
- * for the next one.
+ * Read-through cache of transfer statuses. Deduplicates concurrent lookups. It keeps statuses (indexed ones only if they are
+ * asked for again) and, for a short time, "not found" and that a lookup has spent its budget. It never keeps other errors or
+ * anything read from a caller's custom endpoint. A lookup ends when all its callers have left.
  */
-export function createStatusCache({
-  index,
-  resolver,
-  singleFlight,
-  limiter,
-  timeoutMs,
-  now,
-}: StatusCacheOptions): StatusCache {
-  const clock = { perf: { now }, ttlResolution: 0 };
-  const cache = new LRUCache<string, TransferStatus>({
-    max: MAX_ENTRIES,
-    maxSize: MAX_BYTES,
-    sizeCalculation: ({ otherTransferIds }) => BYTES_PER_STATUS + otherTransferIds.length * BYTES_PER_OTHER_TRANSFER,
-    ...clock,
-  });
-  const repeated = createRepeatFilter(REPEAT_FILTER_SLOTS);
-  const misses = new LRUCache<string, Miss>({ max: MAX_ENTRIES, ...clock });
+export class StatusCache {
+  readonly #options: StatusCacheOptions;
+  readonly #statuses: LRUCache<string, TransferStatus>;
+  readonly #misses: LRUCache<string, Miss>;
+  readonly #repeated = new RepeatFilter(REPEAT_FILTER_SLOTS);
 
-  function store(key: string, status: TransferStatus): TransferStatus {
-    Object.freeze(status);
-    cache.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+  constructor(options: StatusCacheOptions) {
+    this.#options = options;
+    const clock = { perf: { now: options.now }, ttlResolution: 0 };
+    this.#statuses = new LRUCache({
+      max: MAX_ENTRIES,
+      maxSize: MAX_BYTES,
+      sizeCalculation: ({ otherTransferIds }) => BYTES_PER_STATUS + otherTransferIds.length * BYTES_PER_OTHER_TRANSFER,
+      ...clock,
+    });
+    this.#misses = new LRUCache({ max: MAX_ENTRIES, ...clock });
+  }
+
+  /**
+   * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
+   * status is cached or indexed, without reading the signal. A cached status is frozen: the next caller gets the same
+   * object.
+   * @throws ServiceError as TransferSource.resolve and AdaptiveLimiter.run do
+   */
+  find(query: TransferQuery, context: LookupContext): MaybePromise<LookupResult> {
+    const { index, resolver, limiter } = this.#options;
+    if (usesCustomEndpoints(context.chains, context.network.chains.keys())) {
+      const lookupContext = readSignal(context);
+      return limiter.run(context.caller, lookupContext.signal, () => resolver.resolve(query, lookupContext));
+    }
+    const key = getKey(query, context);
+    const cached = this.#statuses.get(key);
+    if (cached !== undefined) return cached;
+    return mapMaybeAsync(index?.findKnownStatus(query, context), (indexed) =>
+      this.#findBeside(indexed, key, query, context),
+    );
+  }
+
+  /**
+   * Looks a transfer up past what is cached, and keeps the result: a watch has seen that it changed. Not for custom endpoints.
+   * @throws ServiceError as `find`
+   */
+  async refresh(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    const { index } = this.#options;
+    const indexed = index && (await index.findKnownStatus(query, context));
+    if (indexed !== undefined) return indexed;
+    const key = getKey(query, context);
+    const status = await this.#resolveInTime(key, query, context);
+    if (status === undefined) this.#statuses.delete(key);
     return status;
   }
 
-  async function resolveAndStore(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    try {
-      const status = await resolver.resolve(query, context);
-      if (status === undefined) misses.set(key, { error: undefined }, { ttl: getNotFoundTtlMs(context.network) });
-      return status && store(key, status);
-    } catch (error) {
-      if (isBudgetExhausted(error, "lookup")) misses.set(key, { error }, { ttl: EXHAUSTED_PAUSE_MS });
-      throw error;
-    }
-  }
-
-  /** Runs a lookup within its own time, not that of the caller who began it. */
-  function resolveInTime(
+  /** @param indexed what the index knows */
+  #findBeside(
+    indexed: LookupResult,
     key: string,
     query: TransferQuery,
     context: LookupContext,
-    onStart?: () => void,
-  ): Promise<LookupResult> {
-    const deadline = now() + timeoutMs;
-    return limiter.run(context.caller, context.signal, () => {
-      onStart?.();
-      return resolveAndStore(key, query, { ...context, remainingMs: () => deadline - now() });
-    });
+  ): MaybePromise<LookupResult> {
+    // Reading the index again is cheap, and cheaper than keeping a status that nobody asks for again.
+    if (indexed !== undefined) return this.#repeated.record(key) ? this.#store(key, indexed) : indexed;
+    const miss = this.#misses.get(key);
+    if (miss?.error !== undefined) throw miss.error;
+    if (miss !== undefined) return undefined;
+    const { singleFlight, limiter } = this.#options;
+    if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.waiters ?? context.caller);
+    return this.#findShared(key, query, readSignal(context));
   }
 
-  async function findShared(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+  async #findShared(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
     let isOwnLookup = false;
     const run = (): Promise<LookupResult> =>
-      singleFlight.run(key, context.signal, (signal, detach) => {
+      this.#options.singleFlight.run(key, context, (waiters) => {
         isOwnLookup = true;
-        return resolveInTime(key, query, { ...context, signal }, detach);
+        return this.#resolveInTime(key, query, { ...context, waiters, signal: waiters.signal });
       });
     try {
       return await run();
@@ -159,31 +156,62 @@ export function createStatusCache({
     }
   }
 
-  return {
-    find(query, context) {
-      if (usesCustomEndpoints(context.chains, context.network.chains.keys())) {
-        const lookupContext = readSignal(context);
-        return limiter.run(context.caller, lookupContext.signal, () => resolver.resolve(query, lookupContext));
-      }
-      const key = getKey(query, context);
-      const cached = cache.get(key);
-      if (cached !== undefined) return cached;
-      const indexed = index?.findKnownStatus(query, context);
-      // Reading the index again is cheap, and cheaper than keeping a status that nobody asks for again.
-      if (indexed !== undefined) return repeated.record(key) ? store(key, indexed) : indexed;
-      const miss = misses.get(key);
-      if (miss?.error !== undefined) throw miss.error;
-      if (miss !== undefined) return undefined;
-      if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.caller);
-      return findShared(key, query, readSignal(context));
-    },
-    async refresh(query, context) {
-      const indexed = index?.findKnownStatus(query, context);
-      if (indexed !== undefined) return indexed;
-      const key = getKey(query, context);
-      const status = await resolveInTime(key, query, context);
-      if (status === undefined) cache.delete(key);
-      return status;
-    },
-  };
+  /** Runs a lookup within its own time, not that of the caller who began it. */
+  #resolveInTime(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    const { limiter, timeoutMs, now } = this.#options;
+    const deadline = now() + timeoutMs;
+    return limiter.run(context.waiters ?? context.caller, context.signal, () =>
+      this.#resolveAndStore(key, query, { ...context, remainingMs: () => deadline - now() }),
+    );
+  }
+
+  async #resolveAndStore(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    try {
+      const status = await this.#options.resolver.resolve(query, context);
+      if (status !== undefined) return this.#store(key, status);
+      this.#misses.set(key, { error: undefined }, { ttl: getNotFoundTtlMs(context.network) });
+      return undefined;
+    } catch (error) {
+      if (isBudgetExhausted(error, "lookup")) this.#misses.set(key, { error }, { ttl: EXHAUSTED_PAUSE_MS });
+      throw error;
+    }
+  }
+
+  #store(key: string, status: TransferStatus): TransferStatus {
+    Object.freeze(status);
+    this.#statuses.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+    return status;
+  }
+}
+
+/**
+ * Recognizes keys that were asked before, in a fixed amount of memory: one key per slot, by its hash. Keeping only what is
+ * asked twice spares a cache the entries that are never read again (the doorkeeper of TinyLFU). A wrong answer for keys of
+ * equal hash does no harm there.
+ */
+export class RepeatFilter {
+  readonly #hashes: Uint32Array;
+
+  /** @param slots a power of two */
+  constructor(slots: number) {
+    this.#hashes = new Uint32Array(slots);
+  }
+
+  /** Returns whether a key was recorded before and not displaced by another since, and records it. */
+  record(key: string): boolean {
+    // 0 is an empty slot.
+    const hash = computeHash(key) || 1;
+    const slot = hash & (this.#hashes.length - 1);
+    const isRepeated = this.#hashes[slot] === hash;
+    this.#hashes[slot] = hash;
+    return isRepeated;
+  }
+}
+
+/** Computes FNV-1a with 32 bits over UTF-16 code units. */
+function computeHash(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  // The low bits, which choose the slot, would depend on the low bits of the text alone.
+  return (hash ^ (hash >>> 15)) >>> 0;
 }

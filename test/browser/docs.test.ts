@@ -10,6 +10,7 @@ const operations = [
   "getTransferStatus",
   "listTransfers",
   "watchTransfers",
+  "getWithdrawal",
   "listAvailableRoutes",
 ] as const;
 type Operation = (typeof operations)[number];
@@ -60,8 +61,8 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     const { field, execute } = await expandOperation(page, "getQuote");
     await field("amount").fill("1000000");
     await field("token").fill("USDT");
-    await field("fromChain").selectOption("arbitrum");
-    await field("toChain").selectOption("polygon");
+    await field("fromChain").fill("arbitrum");
+    await field("toChain").fill("polygon");
     await field("slippage").fill("0.25");
     const { url, status, body } = await execute();
     expect([...url.searchParams]).toEqual([

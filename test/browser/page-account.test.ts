@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import {
   findAccessibilityViolations,
   measureHorizontalOverflow,
@@ -9,6 +9,7 @@ import {
 } from "../support/browser/browser-page.js";
 import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../support/service/index-coverage.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 interface Transfer {
@@ -32,7 +33,7 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
     [gateway, browser] = await Promise.all([startGateway({ INDEX, INDEX_FROM: "2020-01-01" }), launchBrowser()]);
     const { body } = await gateway.get(`/v1/transfer-status?transferHash=${seeded[0]?.transactionHash}`);
     account = (body as Transfer).accountAddress;
-    await vi.waitFor(async () => expect((await list("pageSize=1000")).coveredFrom).toBe(0), { timeout: 60_000 });
+    await waitUntilIndexed(gateway, inject("network").chains);
   });
   afterAll(async () => {
     await browser?.close();
@@ -41,7 +42,7 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
 
   async function list(query: string) {
     const { body } = await gateway.get(`/v1/transfers?account=${account}&${query}`);
-    return body as { readonly transfers: readonly Transfer[]; readonly coveredFrom: number };
+    return body as { readonly transfers: readonly Transfer[] };
   }
   const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
     openBrowserPage(browser, gateway.url, address, options);
@@ -76,6 +77,8 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
       const first = await list(`pageSize=${PAGE_SIZE}`);
       expect(await readIds(page)).toEqual(first.transfers.map(({ transferId }) => transferId));
       expect(await page.locator("#account-announcement").textContent()).toMatch(/^\d+ transfers are shown\.$/);
+      const coverage = page.locator("#account-answer .age", { hasText: "may be missing" });
+      expect(await coverage.textContent()).toMatch(/^Transfers sent before .+ and changes after .+ may be missing\.$/);
       const command = await page.locator("#account-terminal .command code").first().textContent();
       expect(command).toBe(`curl '${gateway.url}/v1/transfers?account=${account}&pageSize=${PAGE_SIZE}'`);
 

@@ -20,6 +20,9 @@ describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", (
       for (const { endpoint } of endpoints) expect(cards[index]).toContain(endpoint);
     }
     expect(await page.locator("#chains-answer .sources > li").count()).toBe(sources.length);
+    // Only chains with CCTP have a limit. It is read in the background.
+    const limit = page.locator("#chains-answer .cards > li", { hasText: "1,000,000 at most" });
+    await limit.first().waitFor();
     // The local chains have heads, so ages are shown.
     await page.locator("#chains-answer [data-since]").first().waitFor();
     await close();

@@ -38,6 +38,16 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await close();
   });
 
+  test("says where USDC is chosen that Circle ends CCTP V1", async () => {
+    const { page, consoleProblems, close } = await open("/#quote?token=USDC&from=polygon&to=arbitrum&amount=1000");
+    await waitForQuote(page);
+    await page.locator("#quote-token-note", { hasText: "May 2027" }).waitFor();
+    await page.locator("#quote-token").selectOption("USDT");
+    await page.locator("#quote-token-note").waitFor({ state: "hidden" });
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
   test("shows no destination swap for a transfer to Ethereum", async () => {
     const { page, close } = await open("/#quote?token=USDT&from=polygon&to=ethereum&amount=1000&slippage=0.5");
     await waitForQuote(page);

@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { quantizePng } from "../support/browser/quantize-png.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../support/service/index-coverage.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // The images of the documentation. `npm run screenshots` takes them; without it, only their format is checked.
@@ -73,13 +74,7 @@ describe.skipIf(!isUpdate || browserPath === undefined)("taking screenshots (nee
     const INDEX = `sqlite:${join(folder(), "index")}`;
     gateway = await startGateway({ INDEX, INDEX_FROM: "2020-01-01" });
     browser = await launchBrowser([`--host-resolver-rules=MAP ${SHOWN_HOST} ${new URL(gateway.url).host}`]);
-    await vi.waitFor(
-      async () => {
-        const { body } = await gateway.get(`/v1/transfers?account=${SENDER}`);
-        expect(body).toMatchObject({ coveredFrom: 0 });
-      },
-      { timeout: 60_000 },
-    );
+    await waitUntilIndexed(gateway, inject("network").chains);
     mkdirSync(IMAGE_FOLDER, { recursive: true });
   });
   afterAll(async () => {

@@ -4,16 +4,21 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { utils } from "ethers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectChains } from "../../devnet/chain/local-chains.js";
 import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
+import type { components } from "../../gen/openapi.js";
 import { findTool } from "../support/find-tool.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../support/service/index-coverage.js";
 import { mineBlocks } from "../support/service/local-transfers.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // Every example in docs/clients.md prints what the service returns for the same requests over GET. The network is the test's
 // own: answers name blocks, and other tests produce some.
+
+type Withdrawal = components["schemas"]["GetWithdrawalResponse"];
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const page = readFileSync(join(project, "docs/clients.md"), "utf8");
@@ -40,11 +45,11 @@ beforeAll(async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   gateway = await startGateway({ ...network.environment, ...index });
   const quotePath = "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&slippage=0.5&toChain=";
-  const hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
+  const hash = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5";
   const get = async (path: string) => (await gateway.get(path)).body as Record<string, unknown>;
   const waitFor = (path: string, body: object) =>
     vi.waitFor(async () => expect(await get(path)).toMatchObject(body), { timeout: 60_000, interval: 200 });
-  await waitFor(LIST_PATH, { coveredFrom: 0 });
+  await waitUntilIndexed(gateway, network.chains);
   // Delivery times are measured every ten seconds.
   await waitFor(`${quotePath}arbitrum&view=FULL`, { details: { deliveryTime: { samples: 1 } } });
   const routes = (await get("/v1/available-routes?token=rETH&toChain=ethereum")) as unknown as Record<
@@ -93,13 +98,42 @@ test("the service answers every request of the examples", () => {
   ]);
 });
 
+/** States of seeded transfers that somebody can pay out, or will be able to with the same call. */
+const WITHDRAWALS = ["WITHDRAWABLE", "WAITING_FOR_ROOT", "REDEEMABLE"] as const;
+
+const contractAbi = new utils.Interface([
+  "function withdraw(address, uint256, bytes32, uint256, uint256, uint256, bytes32, uint256, uint256, bytes32[], uint256)",
+  "function receiveMessage(bytes, bytes)",
+]);
+
+/** Reads a withdrawal over GET. Returns what the examples print for it, encoded by ethers. */
+async function readWithdrawal(state: (typeof WITHDRAWALS)[number]) {
+  const { transferId = "" } = network.transfers.find((each) => each.expectedWithdrawalState === state) ?? {};
+  const body = (await gateway.get(`/v1/withdrawal?transferId=${transferId}`)).body as Withdrawal;
+  const { amount, token, recipientAddress, destinationChainId, merkleProof: proof, cctp } = body;
+  const data =
+    proof === undefined
+      ? contractAbi.encodeFunctionData("receiveMessage", [cctp?.message, cctp?.attestation])
+      : contractAbi.encodeFunctionData("withdraw", [
+          ...[recipientAddress, amount, proof.transferNonce, proof.bonderFee, proof.amountOutMin, proof.deadline],
+          ...[proof.rootHash, proof.transferRootTotalAmount, proof.transferIdTreeIndex, proof.siblings],
+          proof.totalLeaves,
+        ]);
+  const to = proof?.bridgeAddress ?? cctp?.messageTransmitterAddress;
+  const expected = [
+    `${amount} ${token} for ${recipientAddress}: ${state}`,
+    `on chain ${destinationChainId} to ${to}: ${data}`,
+  ];
+  return { transferId, expected };
+}
+
 describe("TypeScript", () => {
   /** Runs an example in this process and returns the lines it prints. */
-  async function runExample(example: () => Promise<unknown>, address: string): Promise<string[]> {
+  async function runExample(example: () => Promise<unknown>, ...args: readonly string[]): Promise<string[]> {
     vi.resetModules();
     const print = vi.spyOn(console, "log").mockImplementation(() => {});
     const argv = process.argv;
-    process.argv = [...argv.slice(0, 2), address];
+    process.argv = [...argv.slice(0, 2), ...args];
     try {
       await example();
       return print.mock.calls.map(([line]) => line);
@@ -115,6 +149,12 @@ describe("TypeScript", () => {
 
   test("with fetch", async () => {
     expect(await runExample(() => import("../../examples/fetch.js"), gateway.url)).toEqual(lines);
+  });
+
+  test.each(WITHDRAWALS)("encodes what is %s", async (state) => {
+    const { transferId, expected } = await readWithdrawal(state);
+    const args = [gateway.url, transferId];
+    expect(await runExample(() => import("../../examples/withdraw.js"), ...args)).toEqual(expected);
   });
 
   test("with fetch, retrying after Retry-After", async () => {
@@ -183,6 +223,15 @@ describe("by the commands of docs/clients.md", () => {
     expect({ lines: stdout.trim().split("\n"), code }).toEqual({ lines, code: 0 });
   });
 
+  const python = findTool("python3", "/usr/bin/python3");
+  test.skipIf(python === undefined).each(WITHDRAWALS)("Python without packages encodes what is %s", async (state) => {
+    const { transferId, expected } = await readWithdrawal(state);
+    vi.stubEnv("TRANSFER_ID", transferId);
+    const { stdout, code } = await runCommands("Withdrawals", folder());
+    vi.unstubAllEnvs();
+    expect({ lines: stdout.trim().split("\n"), code }).toEqual({ lines: expected, code: 0 });
+  });
+
   const canCompile =
     protoc &&
     findTool("protobuf-compiler-grpc", "/usr/bin/grpc_cpp_plugin") &&
@@ -205,8 +254,15 @@ test.skipIf(shellcheck === undefined)("the shell example passes shellcheck (need
   await run(shellcheck ?? "", [join(project, "examples/curl.sh")]);
 });
 
-test("docs/clients.md contains the current examples", () => {
-  const shown = [...page.matchAll(/^\[examples\/(\S+)\]\(\.\.\/examples\/\1\)\n\n```\w+\n([\s\S]*?)```$/gm)];
-  expect(shown.map(([, name]) => name)).toEqual(["curl.sh", "connect.ts", "fetch.ts", "grpc_client.py"]);
-  for (const [, name, text] of shown) expect(text).toBe(readFileSync(join(project, "examples", name ?? ""), "utf8"));
+test("docs/clients.md links every example of a client", () => {
+  const linked = [...page.matchAll(/\]\(\.\.\/examples\/(\S+?)\)/g)].map(([, name]) => name);
+  expect(linked).toEqual([
+    "curl.sh",
+    "connect.ts",
+    "fetch.ts",
+    "grpc_client.py",
+    "grpc_client.cpp",
+    "withdraw.ts",
+    "withdraw.py",
+  ]);
 });

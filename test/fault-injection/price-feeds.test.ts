@@ -4,7 +4,7 @@ import { connectChains, getLocalChain, type LocalChains } from "../../devnet/cha
 import { sendTransaction } from "../../devnet/chain/transactions.js";
 import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { encodeWord, toFunctionSelector } from "../../src/chain/abi/abi-encoding.js";
-import { FEED_CHAINS } from "../../src/prices/chainlink/feeds.js";
+import { FEED_CHAINS } from "../../src/prices/chainlink-feeds.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
 import { startRpcProxy } from "../support/stubs/rpc-proxy.js";
 

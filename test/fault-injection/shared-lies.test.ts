@@ -1,16 +1,13 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildService } from "../support/service/build-service.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
-import { scrapeMetrics } from "../support/service/metrics-scrape.js";
-import { startServiceProcess } from "../support/service/service-process.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 import { askLieQueries, COMMON_LIE, LIE_QUERIES, type LieAnswers, listUntrue } from "./lies/lie-queries.js";
 import { type LyingNetwork, startLyingNetwork } from "./lies/lying-network.js";
 
-// The first of three endpoints of every chain lies. With a quorum of two no lie reaches an answer by way of another worker
-// or of the index. test/replicas/ has the same for replicas.
+// The first of three endpoints of every chain lies. With a quorum of two no lie reaches an answer by way of the index.
+// test/replicas/ has the same for what replicas and workers share.
 
 const folder = useTemporaryFolder();
 let network: LyingNetwork;
@@ -42,36 +39,6 @@ afterAll(() => network.stop());
 test("the lie makes every answer wrong where it is believed", async () => {
   // Where the first endpoint is late, an honest one is asked beside it.
   await expect.poll(() => withGateway({}, async (url) => listUntrue(await ask(url), truth))).toEqual(LIE_QUERIES);
-});
-
-test("no worker hands a lie to another", async () => {
-  const service = await startServiceProcess(await buildService(), {
-    ...network.environment,
-    ...{ WORKERS: "3", RPC_QUORUM: "2", LOG_LEVEL: "info", REQUEST_TIMEOUT_MS: "60000" },
-  });
-  try {
-    // Connections are distributed to the workers in turn, and one worker reads for all.
-    const untrue: unknown[] = [];
-    await expect
-      .poll(async () => {
-        const answers = await Promise.all(Array.from({ length: 6 }, () => ask(service.url)));
-        untrue.push(...answers.flatMap((answer) => listUntrue(answer, truth).map((name) => answer[name])));
-        const metrics = await scrapeMetrics(service.metricsUrl);
-        return {
-          readers: metrics.sum("hop_gateway_shared_state_readers", { topic: "chain mainnet polygon" }),
-          isNamed: metrics.sum("hop_gateway_outvoted_total", { read: "gas_price" }) > 0,
-        };
-      })
-      .toEqual({ readers: 1, isNamed: true });
-    for (let round = 0; round < 5; round += 1) {
-      const answers = await Promise.all(Array.from({ length: 6 }, () => ask(service.url)));
-      untrue.push(...answers.flatMap((answer) => listUntrue(answer, truth).map((name) => answer[name])));
-    }
-    expect(untrue).toEqual([]);
-  } finally {
-    service.signal("SIGTERM");
-    await service.exitCode;
-  }
 });
 
 const STATUS_QUERIES = ["status by hash", "status by id"] as const;

@@ -88,8 +88,6 @@ describe.each(["optimism", "polygon"])("while %s fails", (slug) => {
       }
     }
     await proxy.setFault(undefined);
-    await expect
-      .poll(async () => (await readFull(gateway)).map(withoutFinality), { timeout: 20_000 })
-      .toEqual(baseline);
+    await expect.poll(async () => (await readFull(gateway)).map(withoutFinality)).toEqual(baseline);
   });
 });

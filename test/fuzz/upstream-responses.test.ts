@@ -158,7 +158,8 @@ function findProblem(path: string, { status, body }: { status: number; body: unk
   const { reason, field } = body as { reason?: string; field?: string };
   const isUpstreamError =
     status === 503 ? reason === "UPSTREAM_UNAVAILABLE" : status === 504 && reason === "DEADLINE_EXCEEDED";
-  const isDenied = status === 404 && reason === "TRANSFER_NOT_FOUND" && path.startsWith("/v1/transfer-status");
+  const isDenied =
+    status === 404 && reason === "TRANSFER_NOT_FOUND" && /^\/v1\/(transfer-status|withdrawal)/.test(path);
   const isPoolEmpty = status === 400 && field === "amount" && path.startsWith("/v1/quote");
   if (status === 200 || isUpstreamError || isDenied || isPoolEmpty) return undefined;
   return `${path}: ${status} ${JSON.stringify(body)}`;
@@ -192,6 +193,7 @@ test("malformed upstream responses cause no errors but 503 or 504 with the upstr
         quotes[(route + 1) % quotes.length] ?? "",
         `/v1/transfer-status?transferId=${transferId}`,
         `/v1/transfer-status?transferHash=${transactionHash}`,
+        `/v1/withdrawal?transferHash=${transactionHash}`,
         "/v1/available-routes?token=ETH",
       ];
       const responses = await Promise.all(paths.map((path) => gateway.get(path)));

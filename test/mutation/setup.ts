@@ -1,4 +1,4 @@
 import fc from "fast-check";
 
 // A property is checked for a limited time, which is enough for nearly all changes, and a failure is not shrunk.
-fc.configureGlobal({ interruptAfterTimeLimit: 2_000, endOnFailure: true });
+fc.configureGlobal({ ...fc.readConfigureGlobal(), interruptAfterTimeLimit: 2_000, endOnFailure: true });

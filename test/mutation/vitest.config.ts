@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     name: "unit",
     include: ["test/unit/{quotes,transfers,operations}/**/*.test.ts", "test/property/**/*.test.ts"],
-    setupFiles: ["test/support/unit-setup.ts", "test/mutation/setup.ts"],
+    setupFiles: ["test/support/random-seed.ts", "test/support/unit-setup.ts", "test/mutation/setup.ts"],
     isolate: false,
     runner: "test/mutation/failing-imports.ts",
     // Many changes make a test wait for what never comes.

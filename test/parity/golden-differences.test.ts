@@ -1,24 +1,22 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { replayChains } from "../../src/quotes/shadow-comparison/chain-recording.js";
-import { type ComparisonCase, parseRequest } from "../../src/quotes/shadow-comparison/comparison-case.js";
-import { recomputeQuote, recomputeSdkQuote } from "../../src/quotes/shadow-comparison/recompute-quote.js";
+import { computeQuote, computeSdkQuote, replaySources } from "../../src/quotes/compare/compare-quotes.js";
+import { type ComparisonCase, parseRequest } from "../../src/quotes/compare/comparison-case.js";
 
-// Quotes that a running service found to differ from the SDK's, recorded by `npm run golden:add`, and one that equals it.
+// Quotes that `hop-gateway compare` found to differ from the SDK's, recorded by `npm run golden:add`, and one that equals it.
 
 const folder = new URL("../golden/differences/", import.meta.url);
 const { signal } = new AbortController();
 
 describe.each(readdirSync(folder))("%s", (name) => {
-  const { request, inputs, chains, sdkQuote } = JSON.parse(
-    readFileSync(new URL(name, folder), "utf8"),
-  ) as ComparisonCase;
+  const difference = JSON.parse(readFileSync(new URL(name, folder), "utf8")) as ComparisonCase;
+  const request = parseRequest(difference.request);
 
   test("holds all that the SDK's quote was computed from", async () => {
-    expect(await recomputeSdkQuote(parseRequest(request), inputs, replayChains(chains), signal)).toEqual(sdkQuote);
+    expect(await computeSdkQuote(request, replaySources(difference), signal)).toEqual(difference.sdkQuote);
   });
 
   test("is quoted like by the SDK", async () => {
-    expect(await recomputeQuote(parseRequest(request), inputs, replayChains(chains), signal)).toEqual(sdkQuote);
+    expect(await computeQuote(request, replaySources(difference), signal)).toEqual(difference.sdkQuote);
   });
 });

@@ -8,16 +8,16 @@ import { getChainId, getContract, getGasPrice } from "../../devnet/chain/local-c
 import { faucet, poolOwner } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
 import type { NetworkChainClients } from "../../src/chain/chains.js";
-import { createEndpointPool } from "../../src/chain/endpoints/endpoint-pool.js";
-import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
+import { EndpointPool } from "../../src/chain/endpoints/endpoint-pool.js";
+import { FeeSettingsSource } from "../../src/hop/fee-settings.js";
 import { getNetwork } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
-import { createTokenPrices } from "../../src/prices/token-prices.js";
+import { ComparedTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
-import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
-import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import { SdkEngine } from "../../src/quotes/sdk-engine.js";
+import { SnapshotEngine } from "../../src/quotes/snapshot-engine.js";
 import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
-import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
+import { AdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 
 // Two private chains with Hop's contracts. The test trades in a pool and ramps its A; after each step, both engines quote
 // new random amounts.
@@ -63,7 +63,7 @@ beforeAll(async () => {
     slugs.map((slug) => {
       const { url } = getAnvil(slug);
       const endpoint = { slug, chainId: getChainId(slug), urls: [url], dispatcher, maxBytes: 1e6 };
-      const client = createEndpointPool({ ...endpoint, onFailure: () => {}, closing: closing.signal });
+      const { client } = new EndpointPool({ ...endpoint, onFailure: () => {}, closing: closing.signal });
       return [slug as string, client] as const;
     }),
   );
@@ -81,15 +81,15 @@ beforeAll(async () => {
     ["ETH", 3210.5],
   ]);
   const deps = {
-    settings: createFeeSettingsSource(undefined),
-    prices: createTokenPrices({ fixedPricesUsd: prices, sources: [], now: Date.now }),
+    settings: new FeeSettingsSource(undefined),
+    prices: new ComparedTokenPrices({ fixedPricesUsd: prices, sources: [] }),
     attestations: undefined,
     chains: () => access,
   };
   const clocks = { now: () => Date.now(), monotonicNow: () => performance.now() };
   engines = [
-    createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }),
-    createSdkEngine({ ...deps, limiter: createAdaptiveLimiter(Date.now) }),
+    new SnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }),
+    new SdkEngine({ ...deps, limiter: new AdaptiveLimiter(Date.now) }),
   ];
   // The estimated calldata contains the time in seconds.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });

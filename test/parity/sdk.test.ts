@@ -81,7 +81,7 @@ async function quoteWithSdk(
       totalFee: text(data.totalFee),
       feeBps: Number(data.feeBps),
       rate: data.rate,
-      priceImpact: Number.isFinite(data.priceImpact) ? data.priceImpact : 0,
+      ...(Number.isFinite(data.priceImpact) && { priceImpact: data.priceImpact }),
       lpFeeBps: Number(data.lpFeeBps),
       lpFees: text(data.lpFees),
     },
@@ -120,7 +120,7 @@ async function compare(row: Row, amount: string, slippage: string): Promise<"quo
 }
 
 describe("quotes equal those of a plain SDK on the same chains", () => {
-  test("for every available route and amounts from one unit to more than the pool", { timeout: 300_000 }, async () => {
+  test("for every available route and amounts from one unit to more than the pool", async () => {
     const rows = (await gateway.get("/v1/available-routes")).body as Row[];
     expect(rows).toHaveLength(240);
     const jobs = rows.flatMap((row, rowIndex) =>

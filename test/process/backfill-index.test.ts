@@ -2,10 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openIndex } from "../../src/transfers/index/store/open-index.js";
-import { acquireFileLease } from "../../src/transfers/index/store/sqlite/file-lease.js";
 import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
+import { openIndex } from "../support/index/open-index.js";
 import { buildService } from "../support/service/build-service.js";
 import { createChainStub, serveChains } from "../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
@@ -18,7 +17,7 @@ import { readAllRows } from "../unit/transfers/index/support/sync-harness.js";
 
 // The command as a process of its own, so that it can be killed.
 
-const KILLS = isFullEffort ? 50 : 6;
+const KILLS = isFullEffort ? 50 : 3;
 /** More than all killed runs read together. */
 const EVENTS = isFullEffort ? 100_000 : 40_000;
 /** Some minutes on a busy machine; only a hang takes longer. */
@@ -70,7 +69,7 @@ function launch(file: string | undefined, args: readonly string[]) {
 
 /** Returns the rows of a run without interruption. */
 async function runUndisturbed(file: string) {
-  const index = await openIndex(file, mainnetNetwork);
+  const index = await openIndex(file);
   await backfillIndex({
     index,
     network: mainnetNetwork,
@@ -97,11 +96,11 @@ test(
     let killed = 0;
     for (let round = 0; round < KILLS; round++) {
       const run = launch(file, FROM_START);
-      let left = 1 + Math.floor(Math.random() * 70);
+      let left = 1 + ((37 * round) % 70);
       onRequest = (slug) => {
         if (slug === "optimism") left -= 1;
         // The transaction of a request may end some time after it.
-        if (left === 0) setTimeout(() => run.child.kill("SIGKILL"), Math.random() * 20);
+        if (left === 0) setTimeout(() => run.child.kill("SIGKILL"), (7 * round) % 20);
       };
       if ((await run.ended) === "SIGKILL") killed += 1;
     }
@@ -150,14 +149,14 @@ describe("the command", () => {
 
   test("names the process that holds the lease, and takes over when that releases it", async () => {
     const file = `${folder()}/held`;
-    const lease = await acquireFileLease(`${file}.history.optimism`, process.pid);
+    const index = await openIndex(file);
+    const lease = await index.leases.acquire("history.optimism");
     if (!("release" in lease)) throw new Error("another process holds the lease");
     const run = launch(file, ["--from", `optimism:${EVENTS / 2}`]);
-    await expect
-      .poll(run.output, { timeout: 10_000 })
-      .toContain(`optimism: process ${process.pid} is already filling this chain`);
-    lease.release();
+    await expect.poll(run.output).toContain(`optimism: process ${process.pid} is already filling this chain`);
+    await lease.release();
     expect(await run.ended).toBe(0);
+    await index.close();
   });
 
   test.each([

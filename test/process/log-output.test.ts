@@ -16,15 +16,15 @@ let program: string;
 
 beforeAll(async () => {
   const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
-  for (const name of ["log-output", "log-backlog", "log-descriptor"]) {
+  for (const name of ["log-output"]) {
     const source = readFileSync(new URL(`../../src/observability/${name}.ts`, import.meta.url), "utf8");
     await writeFile(join(folder(), `${name}.js`), ts.transpileModule(source, { compilerOptions }).outputText);
   }
   await writeFile(join(folder(), "package.json"), JSON.stringify({ type: "module" }));
   await symlink(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(folder(), "node_modules"));
   program = `
-    import { createLogOutput } from ${JSON.stringify(join(folder(), "log-output.js"))};
-    const output = createLogOutput(1);
+    import { BufferedLogOutput } from ${JSON.stringify(join(folder(), "log-output.js"))};
+    const output = new BufferedLogOutput(1);
     const [count, then] = process.argv.slice(1);
     const writeLines = (from, to) => {
       for (let index = from; index < to; index++)
@@ -35,9 +35,9 @@ beforeAll(async () => {
     if (then === "exit") process.exit(0);
     if (then === "later") setTimeout(() => process.exit(0), 1500);
     if (then === "count losses") setInterval(() => {
-      const lost = Object.values(output.lostLines()).reduce((sum, lines) => sum + lines, 0);
+      const lost = Object.values(output.countLostLines()).reduce((sum, lines) => sum + lines, 0);
       if (lost === 0) return;
-      process.stderr.write(JSON.stringify(output.lostLines()) + "\\n");
+      process.stderr.write(JSON.stringify(output.countLostLines()) + "\\n");
       process.exit(0);
     }, 10);
     if (then === "live") {

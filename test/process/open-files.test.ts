@@ -9,11 +9,11 @@ import { buildService } from "../support/service/build-service.js";
 const SCRIPT = `
 import { closeSync, openSync } from "node:fs";
 const { createLogger } = await import(new URL("observability/log.js", process.argv[1]));
-const { createMetrics } = await import(new URL("observability/metrics/metrics.js", process.argv[1]));
+const { Metrics } = await import(new URL("observability/metrics/metrics.js", process.argv[1]));
 
 const lines = [];
 const logger = createLogger("info", { write: (line) => lines.push(line) });
-const metrics = createMetrics({
+const metrics = new Metrics({
   version: "1.2.3",
   getDependencyStatus: () => ({
     chains: [],

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { CanonicalAnswer } from "../../src/chain/quorum/rules/canonical-answer.js";
+import type { CanonicalAnswer } from "../../src/chain/quorum/canonical-answer.js";
 import {
   countEqualVotes,
   countQuantityVotes,
   countTagVotes,
   isNear,
   type Tally,
-} from "../../src/chain/quorum/rules/count-votes.js";
+} from "../../src/chain/quorum/count-votes.js";
 
 // Whatever endpoints say, in whatever order: an answer that counts has enough votes, and a minority of liars has none.
 
@@ -47,8 +47,8 @@ describe.each(counters)("counting %s votes", (_, count, ballot) => {
   test("outvotes nobody without a winner, and never the winner", () => {
     fc.assert(
       fc.property(anyBallots, neededVotes, (ballots, needed) => {
-        const { winner, outvoted, agreeing } = count(ballots, needed);
-        if (winner === undefined) expect(outvoted).toEqual([]);
+        const { winner, outvoted, agreeing, isSettled } = count(ballots, needed);
+        if (winner === undefined) expect({ outvoted, isSettled }).toEqual({ outvoted: [], isSettled: false });
         else {
           expect(agreeing).toBeGreaterThanOrEqual(needed);
           expect(outvoted).not.toContain(winner);
@@ -87,16 +87,25 @@ test("one liar among three moves a quantity by no more than honest endpoints dif
   );
 });
 
-test("two endpoints agree about a quantity within a factor of 1.5, and otherwise a third is needed", () => {
-  expect(countQuantityVotes([quantity(100n), quantity(150n)], 2)).toMatchObject({ winner: 0, agreeing: 2 });
-  expect(countQuantityVotes([quantity(100n), quantity(151n)], 2)).toMatchObject({ winner: undefined, agreeing: 1 });
-  expect(countQuantityVotes([quantity(100n), quantity(151n), quantity(100n)], 2)).toMatchObject({ outvoted: [1] });
-  expect(countQuantityVotes([quantity(0n), quantity(0n)], 2)).toMatchObject({ winner: 0, outvoted: [] });
+test("of two quantities the higher wins if it is at most 1.5 times the other, and beyond a tenth a third is asked for", () => {
+  const count = (...values: readonly bigint[]) => countQuantityVotes(values.map(quantity), 2);
+  expect(count(100n, 110n)).toMatchObject({ winner: 1, agreeing: 2, isSettled: true });
+  expect(count(100n, 111n)).toMatchObject({ winner: 1, agreeing: 2, isSettled: false });
+  expect(count(150n, 100n)).toMatchObject({ winner: 0, agreeing: 2, isSettled: false });
+  expect(count(100n, 151n)).toMatchObject({ winner: undefined, agreeing: 1, isSettled: false });
+  expect(count(0n, 0n)).toMatchObject({ winner: 1, outvoted: [], isSettled: true });
+});
+
+test("of three quantities the median wins, and one that is more than 1.5 times off is outvoted", () => {
+  const count = (...values: readonly bigint[]) => countQuantityVotes(values.map(quantity), 2);
+  expect(count(70n, 100n, 101n)).toMatchObject({ winner: 1, outvoted: [], isSettled: true });
+  expect(count(100n, 151n, 100n)).toMatchObject({ outvoted: [1], isSettled: true });
+  expect(count(130n, 70n, 100n)).toMatchObject({ winner: 2, outvoted: [], isSettled: false });
 });
 
 test("calls that revert are outvoted by estimates, and the other way round", () => {
   const revert = exact("revert 0x");
-  expect(countQuantityVotes([revert, quantity(5n), quantity(5n)], 2)).toMatchObject({ winner: 1, outvoted: [0] });
+  expect(countQuantityVotes([revert, quantity(5n), quantity(5n)], 2)).toMatchObject({ winner: 2, outvoted: [0] });
   expect(countQuantityVotes([revert, quantity(5n), revert], 2)).toMatchObject({ winner: 0, outvoted: [1] });
 });
 

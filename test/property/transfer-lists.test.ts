@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hexToBytes } from "../../src/transfers/index/store/hex.js";
-import { openIndex } from "../../src/transfers/index/store/open-index.js";
-import type { SendRow } from "../../src/transfers/index/store/schema.js";
+import { hexToBytes } from "../../src/chain/hex.js";
+import type { SendRow } from "../../src/transfers/index/database/schema.js";
+import { openIndex } from "../support/index/open-index.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
-import { hashFromName, mainnetNetwork } from "../unit/transfers/index/support/hop-events.js";
+import { ACCOUNT, createIndexWriter, createListHarness } from "../unit/transfers/index/list/list-harness.js";
+import { hashFromName } from "../unit/transfers/index/support/hop-events.js";
 import {
   ARBITRUM_CHAIN_ID,
   bytesFromName,
@@ -12,7 +13,6 @@ import {
   createSendRow,
   OPTIMISM_CHAIN_ID,
 } from "../unit/transfers/index/support/index-rows.js";
-import { ACCOUNT, createIndexWriter, createListHarness } from "../unit/transfers/list/list-harness.js";
 
 // Lists are read page by page while the index changes, and compared with a model of it.
 
@@ -35,7 +35,7 @@ const operations = fc.oneof(
 );
 
 async function createModel() {
-  const index = await openIndex(`${folder()}/index-${files++}`, mainnetNetwork);
+  const index = await openIndex(`${folder()}/index-${files++}`);
   const writer = createIndexWriter(index);
   await writer.initialize([OPTIMISM_CHAIN_ID], 1_000);
   await writer.initialize([ARBITRUM_CHAIN_ID], 1);

@@ -152,10 +152,13 @@ describe.skipIf(isLeftOut)(`an index in PostgreSQL${leftOut(postgresPrograms, pg
       "begin; lock table sends in access exclusive mode; select pg_sleep(6); commit",
       database,
     );
-    await vi.waitFor(async () => {
-      const rows = await server.query("select 1 from pg_locks where mode = 'AccessExclusiveLock' and granted");
-      expect(rows.length).toBeGreaterThan(0);
-    });
+    await vi.waitFor(
+      async () => {
+        const rows = await server.query("select 1 from pg_locks where mode = 'AccessExclusiveLock' and granted");
+        expect(rows.length).toBeGreaterThan(0);
+      },
+      { timeout: 60_000 },
+    );
     const [[query = "", answer] = []] = expected.id;
     const { headers, body } = await gateway.get(`/v1/transfer-status?${query}`);
     expect([headers.get("source"), withoutSiblings(body)]).toEqual(["chain", withoutSiblings(answer)]);

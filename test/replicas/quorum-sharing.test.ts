@@ -57,7 +57,7 @@ describe.skipIf(redisProgram === undefined)(`replicas with a quorum${leftOut(red
   async function isShared(text: string): Promise<boolean> {
     const keys = (await redis.command("KEYS", `*${text}*`)) as string[];
     const count = (part: RegExp): number => keys.filter((key) => part.test(key)).length;
-    return count(/chain:mainnet:.*value$/) >= 2 && count(/:status:/) === 2;
+    return count(/\{mainnet .*\}:value$/) >= 2 && count(/\{status .*\}:value$/) === 2;
   }
 
   beforeAll(async () => {

@@ -1,18 +1,13 @@
+import { onTestFinished } from "vitest";
+
 interface Closable {
   close(): unknown;
 }
 
-let open: Closable[] = [];
-
-/** Closes something at the end of the running test, in unit tests only. */
+/** Closes something at the end of the running test, what was opened last first. */
 export function closeAfterTest<T extends Closable>(item: T): T {
-  open.push(item);
+  onTestFinished(async () => {
+    await item.close();
+  });
   return item;
-}
-
-/** Closes everything registered so far. */
-export async function closeAll(): Promise<void> {
-  const items = open;
-  open = [];
-  await Promise.all(items.map((item) => item.close()));
 }

@@ -1,17 +1,13 @@
 import childProcess from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";
 import { afterEach, vi } from "vitest";
-import { closeAll } from "./close-after-test.js";
 import { keepTimersSteady } from "./steady-timers.js";
 
-// Vitest's setupFile of the unit project, run for each test file. The files of a worker share their modules (importing
-// them takes longer than most tests), so a helper registers what has to be closed instead of calling afterEach itself:
-// that call would count for the first file only.
+// Vitest's setupFile of the unit project, run for each test file.
 
 keepTimersSteady();
 
-afterEach(closeAll);
-// Runs before the line above. A test that fails before it restores the timers must not affect the next ones.
+// A test that fails before it restores the timers must not affect the next ones.
 afterEach(() => {
   vi.useRealTimers();
 });

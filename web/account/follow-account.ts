@@ -53,9 +53,8 @@ export async function followAccount(options: FollowAccountOptions): Promise<void
     const before = transfers.length;
     transfers = appendPage(transfers, body.transfers);
     nextPageToken = body.nextPageToken;
-    coverage.textContent =
-      body.coveredFrom === 0 ? "" : `Transfers sent before ${formatTime(body.coveredFrom)} may be missing.`;
-    coverage.hidden = coverage.textContent === "";
+    const [from, until] = [formatTime(body.coveredFrom), formatTime(body.coveredUntil)];
+    coverage.textContent = `Transfers sent before ${from} and changes after ${until} may be missing.`;
     render();
     return transfers.length - before;
   }

@@ -59,6 +59,13 @@ function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, r
           ...createDescription("Age", [], createAge(receivedAtMs - head.ageSeconds * 1000)),
         ],
     createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", [], ...endpoints),
+    chain.cctpBurnLimitUsdc === undefined
+      ? []
+      : createDescription(
+          "USDC per transfer",
+          [],
+          createElement("span", {}, `${chain.cctpBurnLimitUsdc.toLocaleString("en")} at most`),
+        ),
     lagBlocks === undefined
       ? []
       : createDescription("Index", [], createElement("span", {}, `${lagBlocks} blocks behind`)),

@@ -30,6 +30,8 @@ const FIELD_IDS: Readonly<Record<string, string>> = {
   amount: "quote-amount",
   slippage: "quote-slippage",
 };
+/** The tokens that Circle's CCTP V1 carries. */
+const CCTP_TOKENS: ReadonlySet<string> = new Set(["USDC", "USDC.e"]);
 /** Typed input is submitted this long after the last key. */
 const INPUT_DEBOUNCE_MS = 350;
 
@@ -81,6 +83,7 @@ export function createQuoteForm(onInput: (input: QuoteInput, mode: "push" | "rep
       const { token: symbol } = input;
       selectOption(network, input.network);
       setOptions(token, listTokens(routes), symbol, String);
+      getElement("quote-token-note", HTMLElement).hidden = !CCTP_TOKENS.has(symbol);
       setOptions(from, listSourceChains(routes, symbol), input.from, formatChainName);
       setOptions(to, listDestinationChains(routes, symbol, input.from), input.to, formatChainName);
       swap.disabled = !hasRoute(routes, { token: symbol, from: input.to, to: input.from });

@@ -16,6 +16,8 @@ export async function followTransfer(options: {
   readonly signal: AbortSignal;
   readonly onQuery: (query: TransferQuery) => void;
   readonly onAnswer: (...elements: readonly HTMLElement[]) => void;
+  /** Called with each state of the transfer that is shown. */
+  readonly onTransfer: (transfer: TransferStatusResponse, network: string) => void;
   /** Called with news for screen readers. */
   readonly onAnnounce: (message: string) => void;
   /** undefined: there is nothing to keep up to date. */
@@ -25,7 +27,8 @@ export async function followTransfer(options: {
   readonly onInvalid: (message: string) => void;
   readonly onRetry: () => void;
 }): Promise<void> {
-  const { loadDecimals, signal, onQuery, onAnswer, onAnnounce, onState, onFailure, onInvalid, onRetry } = options;
+  const { loadDecimals, signal, onQuery, onAnswer, onTransfer, onAnnounce, onState, onFailure, onInvalid, onRetry } =
+    options;
   let { queries } = options;
   /** A transaction can send several transfers. The first is shown, with links to the others. */
   let shownId: string | undefined;
@@ -44,7 +47,9 @@ export async function followTransfer(options: {
   function showTransfer(transfer: TransferStatusResponse): void {
     shownId ??= transfer.transferId;
     if (transfer.transferId !== shownId) return;
-    onAnswer(...renderTransfer(transfer, getDecimals(transfer.token), queries[0]?.network ?? ""));
+    const network = queries[0]?.network ?? "";
+    onAnswer(...renderTransfer(transfer, getDecimals(transfer.token), network));
+    onTransfer(transfer, network);
     announce(describeTransferState(transfer));
   }
 

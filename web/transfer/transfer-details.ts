@@ -86,12 +86,14 @@ function renderProgress(
   { receivedAmount, receivedToken, source, destination, estimatedDeliveryAt }: TransferDetails,
   decimals: number | undefined,
 ): readonly (readonly HTMLElement[])[] {
-  const isExpected = state === "PENDING" && estimatedDeliveryAt > 0;
+  const expectedAt = state === "PENDING" ? estimatedDeliveryAt : undefined;
   const expected = createNote("half of the transfers of this route are received by then");
   // The hToken of a token has its decimals.
   const received = (): HTMLElement => createAmount(receivedAmount, receivedToken || token, decimals);
   return [
-    isExpected ? createDescription("Expected", ["estimatedDeliveryAt"], createTime(estimatedDeliveryAt), expected) : [],
+    expectedAt === undefined
+      ? []
+      : createDescription("Expected", ["estimatedDeliveryAt"], createTime(expectedAt), expected),
     receivedAmount === "" ? [] : createDescription("Received", ["receivedAmount", "receivedToken"], received()),
     renderLeg("Sent in block", "source", source),
     destination === undefined ? [] : renderLeg("Received in block", "destination", destination),

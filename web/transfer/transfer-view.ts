@@ -10,6 +10,7 @@ import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
 import { followTransfer } from "./follow-transfer.js";
 import { type TransferQuery, toTransferQueries } from "./transfer-query.js";
+import { WithdrawalPanel } from "./withdrawal-panel.js";
 
 /** Finds a transfer by hash or id and shows how it changes until nothing about it can change any more. */
 export function createTransferView({
@@ -28,6 +29,7 @@ export function createTransferView({
   const announcement = getElement("transfer-announcement", HTMLElement);
   const note = createStreamNote(getElement("transfer-stream", HTMLElement));
   const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
+  const withdrawal = new WithdrawalPanel(getElement("transfer-withdrawal", HTMLElement));
   let current: AbortController | undefined;
 
   function showQuery(query: TransferQuery): void {
@@ -51,6 +53,7 @@ export function createTransferView({
     form.fill(text, getNetwork(parameters));
     announcement.textContent = "";
     note.clear();
+    withdrawal.clear();
     if (text === "") {
       showCommands({});
       const hint = "Enter a hash or an id. Its status is kept up to date until it is final.";
@@ -65,6 +68,7 @@ export function createTransferView({
       signal,
       onQuery: showQuery,
       onAnswer: (...elements) => answer.replaceChildren(...elements),
+      onTransfer: (transfer, network) => withdrawal.show(transfer, network),
       onAnnounce: (message) => {
         announcement.textContent = message;
       },
@@ -78,5 +82,10 @@ export function createTransferView({
     });
   }
 
-  return { show, hide: () => current?.abort() };
+  function hide(): void {
+    current?.abort();
+    withdrawal.clear();
+  }
+
+  return { show, hide };
 }

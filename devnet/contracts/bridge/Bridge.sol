@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {MerkleTree} from "./MerkleTree.sol";
+
 /// @title Base of the L1 and L2 bridges: bonders, their credit, and which transfers were paid out.
 /// @notice A transfer is paid out once, either early by a bonder (`WithdrawalBonded`) or by anyone once its root is set (`Withdrew`).
-/// Bonded amounts are never settled here, so a bonder's debit only grows.
+/// Settling a bond counts it against its root and gives the bonder its credit back.
 abstract contract Bridge {
     struct TransferRoot {
         uint256 total;
@@ -11,7 +13,9 @@ abstract contract Bridge {
         uint256 createdAt;
     }
 
-    /// @notice Trusted to set roots and, on L2, to distribute deposits; on real chains the rollup's messenger.
+    uint256 private constant RESCUE_DELAY = 8 weeks;
+
+    /// @notice Relays between the chains, as the rollups' messengers do, and acts as governance.
     address public messenger;
     mapping(address => bool) private bonders;
     mapping(address => uint256) private credit;
@@ -22,6 +26,8 @@ abstract contract Bridge {
 
     event Stake(address indexed account, uint256 amount);
     event TransferRootSet(bytes32 indexed rootHash, uint256 totalAmount);
+    event WithdrawalBondSettled(address indexed bonder, bytes32 indexed transferId, bytes32 indexed rootHash);
+    event MultipleWithdrawalsSettled(address indexed bonder, bytes32 indexed rootHash, uint256 totalBondsSettled);
     event WithdrawalBonded(bytes32 indexed transferId, uint256 amount);
     event Withdrew(bytes32 indexed transferId, address indexed recipient, uint256 amount, bytes32 transferNonce);
 
@@ -74,17 +80,7 @@ abstract contract Bridge {
         _payOut(msg.sender, bonderFee);
     }
 
-    function setTransferRoot(bytes32 rootHash, uint256 totalAmount) external onlyMessenger {
-        TransferRoot storage root = roots[getTransferRootId(rootHash, totalAmount)];
-        require(root.createdAt == 0, "bridge: root already set");
-        require(totalAmount > 0, "bridge: empty root");
-        root.total = totalAmount;
-        root.createdAt = block.timestamp;
-        emit TransferRootSet(rootHash, totalAmount);
-    }
-
     /// @notice Withdraws an unbonded transfer, in full and without a swap, once its root is set.
-    /// @dev The root of a single transfer is its id: index 0, no siblings, one leaf.
     function withdraw(
         address recipient,
         uint256 amount,
@@ -100,21 +96,58 @@ abstract contract Bridge {
     ) external {
         bytes32 transferId =
             getTransferId(getChainId(), recipient, amount, transferNonce, bonderFee, amountOutMin, deadline);
-        require(_rootOf(transferId, transferIdTreeIndex, siblings, totalLeaves) == rootHash, "bridge: not in this root");
-        TransferRoot storage root = roots[getTransferRootId(rootHash, transferRootTotalAmount)];
-        require(root.createdAt != 0, "bridge: root not known");
-        root.amountWithdrawn += amount;
-        require(root.amountWithdrawn <= root.total, "bridge: root exceeded");
+        _requireLeaf(rootHash, transferId, transferIdTreeIndex, siblings, totalLeaves);
+        _addToAmountWithdrawn(getTransferRootId(rootHash, transferRootTotalAmount), amount);
         _spend(transferId);
         _payOut(recipient, amount);
         emit Withdrew(transferId, recipient, amount, transferNonce);
+    }
+
+    function settleBondedWithdrawal(
+        address bonder,
+        bytes32 transferId,
+        bytes32 rootHash,
+        uint256 transferRootTotalAmount,
+        uint256 transferIdTreeIndex,
+        bytes32[] calldata siblings,
+        uint256 totalLeaves
+    ) external {
+        _requireLeaf(rootHash, transferId, transferIdTreeIndex, siblings, totalLeaves);
+        uint256 amount = _takeBond(bonder, transferId);
+        _addToAmountWithdrawn(getTransferRootId(rootHash, transferRootTotalAmount), amount);
+        credit[bonder] += amount;
+        emit WithdrawalBondSettled(bonder, transferId, rootHash);
+    }
+
+    /// @param transferIds All leaves of the root, in their order.
+    function settleBondedWithdrawals(address bonder, bytes32[] calldata transferIds, uint256 totalAmount) external {
+        bytes32 rootHash = MerkleTree.getRoot(transferIds);
+        uint256 amount = 0;
+        for (uint256 i = 0; i < transferIds.length; i++) amount += _takeBond(bonder, transferIds[i]);
+        _addToAmountWithdrawn(getTransferRootId(rootHash, totalAmount), amount);
+        credit[bonder] += amount;
+        emit MultipleWithdrawalsSettled(bonder, rootHash, amount);
+    }
+
+    /// @notice Takes out what is left of an old root, so that its transfers cannot be withdrawn any more.
+    function rescueTransferRoot(bytes32 rootHash, uint256 originalAmount, address recipient) external onlyMessenger {
+        bytes32 rootId = getTransferRootId(rootHash, originalAmount);
+        TransferRoot memory root = roots[rootId];
+        require(root.createdAt != 0, "BRG: TransferRoot not found");
+        require(
+            block.timestamp >= root.createdAt + RESCUE_DELAY,
+            "BRG: TransferRoot cannot be rescued before the Rescue Delay"
+        );
+        uint256 remaining = root.total - root.amountWithdrawn;
+        _addToAmountWithdrawn(rootId, remaining);
+        _payOut(recipient, remaining);
     }
 
     function isTransferIdSpent(bytes32 transferId) external view returns (bool) {
         return spent[transferId];
     }
 
-    function getIsBonder(address maybeBonder) external view returns (bool) {
+    function getIsBonder(address maybeBonder) public view returns (bool) {
         return bonders[maybeBonder];
     }
 
@@ -126,7 +159,7 @@ abstract contract Bridge {
         return debit[bonder];
     }
 
-    /// @dev Bonded roots would add to the debit on L1; the local network has none.
+    /// @dev On the real L1, the roots that a bonder has bonded in the last day add to its debit.
     function getDebitAndAdditionalDebit(address bonder) external view returns (uint256) {
         return debit[bonder];
     }
@@ -167,21 +200,39 @@ abstract contract Bridge {
         emit WithdrawalBonded(transferId, amount);
     }
 
+    function _setTransferRoot(bytes32 rootHash, uint256 totalAmount) internal {
+        TransferRoot storage root = roots[getTransferRootId(rootHash, totalAmount)];
+        require(root.createdAt == 0, "BRG: Transfer root already set");
+        require(totalAmount > 0, "BRG: Cannot set TransferRoot totalAmount of 0");
+        root.total = totalAmount;
+        root.createdAt = block.timestamp;
+        emit TransferRootSet(rootHash, totalAmount);
+    }
+
+    function _addToAmountWithdrawn(bytes32 rootId, uint256 amount) private {
+        TransferRoot storage root = roots[rootId];
+        require(root.total > 0, "BRG: Transfer root not found");
+        require(root.amountWithdrawn + amount <= root.total, "BRG: Withdrawal exceeds TransferRoot total");
+        root.amountWithdrawn += amount;
+    }
+
+    function _takeBond(address bonder, bytes32 transferId) private returns (uint256 amount) {
+        amount = bondedAmounts[bonder][transferId];
+        if (amount > 0) delete bondedAmounts[bonder][transferId];
+    }
+
     function _spend(bytes32 transferId) private {
-        require(!spent[transferId], "bridge: transfer already paid out");
+        require(!spent[transferId], "BRG: The transfer has already been withdrawn");
         spent[transferId] = true;
     }
 
-    function _rootOf(bytes32 leaf, uint256 index, bytes32[] calldata siblings, uint256 totalLeaves)
-        private
-        pure
-        returns (bytes32 node)
-    {
-        require(index < totalLeaves && totalLeaves <= 2 ** siblings.length, "bridge: bad proof");
-        node = leaf;
-        for (uint256 i = 0; i < siblings.length; i++) {
-            bool isRight = (index >> i) & 1 == 1;
-            node = isRight ? keccak256(abi.encodePacked(siblings[i], node)) : keccak256(abi.encodePacked(node, siblings[i]));
-        }
+    function _requireLeaf(
+        bytes32 rootHash,
+        bytes32 transferId,
+        uint256 index,
+        bytes32[] calldata siblings,
+        uint256 totalLeaves
+    ) private pure {
+        require(MerkleTree.verify(rootHash, transferId, index, siblings, totalLeaves), "BRG: Invalid transfer proof");
     }
 }

@@ -4,9 +4,10 @@ pragma solidity ^0.8.28;
 import {AmmWrapper} from "../amm/AmmWrapper.sol";
 import {Token} from "../tokens/Token.sol";
 import {Bridge} from "./Bridge.sol";
+import {MerkleTree} from "./MerkleTree.sol";
 
 /// @title The bridge of one token on one L2: burns hTokens that are sent and mints hTokens that arrive.
-/// @notice Roots do not travel by themselves: `setTransferRoot` on the destination replaces the way through L1.
+/// @notice Roots do not travel by themselves: the messenger calls the L1 bridge, and `setTransferRoot` on an L2.
 contract L2Bridge is Bridge {
     bytes32 private constant NONCE_DOMAIN = keccak256("L2_Bridge v1.0");
     uint256 private constant BPS = 10_000;
@@ -16,10 +17,13 @@ contract L2Bridge is Bridge {
     AmmWrapper public ammWrapper;
     uint256 public minBonderBps;
     uint256 public minBonderFeeAbsolute;
+    uint256 public minimumForceCommitDelay;
+    uint256 public maxPendingTransfers;
     uint256 public transferNonceIncrementer;
     mapping(uint256 => bool) public activeChainIds;
     mapping(uint256 => uint256) public pendingAmountForChainId;
     mapping(uint256 => bytes32[]) public pendingTransferIdsForChainId;
+    mapping(uint256 => uint256) public lastCommitTimeForChainId;
 
     event TransferSent(
         bytes32 indexed transferId,
@@ -62,11 +66,14 @@ contract L2Bridge is Bridge {
         ammWrapper = ammWrapper_;
         minBonderBps = minBonderBps_;
         minBonderFeeAbsolute = minBonderFeeAbsolute_;
+        minimumForceCommitDelay = 4 hours;
+        maxPendingTransfers = 1024;
         for (uint256 i = 0; i < chainIds.length; i++) activeChainIds[chainIds[i]] = true;
     }
 
     /// @notice Sends `amount` hTokens of the caller to `chainId`.
-    /// @dev `amountOutMin` and `deadline` are kept even towards L1, where a swap is impossible: such a transfer is unbondable.
+    /// @dev A full list is committed first. `amountOutMin` and `deadline` are kept even towards L1, where a swap is impossible:
+    /// such a transfer is unbondable.
     function send(
         uint256 chainId,
         address recipient,
@@ -82,6 +89,7 @@ contract L2Bridge is Bridge {
         require(bonderFee >= least, "bridge: bonder fee too low");
         require(activeChainIds[chainId], "bridge: chain not supported");
 
+        if (pendingTransferIdsForChainId[chainId].length >= maxPendingTransfers) _commitTransfers(chainId);
         hToken.burn(msg.sender, amount);
         bytes32 transferNonce = getNextTransferNonce();
         transferNonceIncrementer++;
@@ -96,14 +104,24 @@ contract L2Bridge is Bridge {
     }
 
     /// @notice Makes the transfers that wait for a chain one root, and starts to collect the next one.
-    /// @dev Anyone may do it at any time; on the real chains a bonder, or anyone after some hours.
+    /// @dev A bonder may do it at any time, anyone after the delay.
     function commitTransfers(uint256 destinationChainId) external {
-        bytes32[] memory transferIds = pendingTransferIdsForChainId[destinationChainId];
-        require(transferIds.length > 0, "bridge: nothing to commit");
-        uint256 totalAmount = pendingAmountForChainId[destinationChainId];
-        delete pendingTransferIdsForChainId[destinationChainId];
-        delete pendingAmountForChainId[destinationChainId];
-        emit TransfersCommitted(destinationChainId, _merkleRoot(transferIds), totalAmount, block.timestamp);
+        require(
+            block.timestamp > lastCommitTimeForChainId[destinationChainId] + minimumForceCommitDelay
+                || getIsBonder(msg.sender),
+            "L2_BRG: Only Bonder can commit before min delay"
+        );
+        lastCommitTimeForChainId[destinationChainId] = block.timestamp;
+        _commitTransfers(destinationChainId);
+    }
+
+    function setTransferRoot(bytes32 rootHash, uint256 totalAmount) external onlyMessenger {
+        _setTransferRoot(rootHash, totalAmount);
+    }
+
+    /// @dev Done by governance on the real chain.
+    function setMaxPendingTransfers(uint256 maxPendingTransfers_) external onlyMessenger {
+        maxPendingTransfers = maxPendingTransfers_;
     }
 
     /// @notice Bonds a transfer and swaps it to canonical tokens for the recipient.
@@ -138,18 +156,13 @@ contract L2Bridge is Bridge {
         return keccak256(abi.encodePacked(NONCE_DOMAIN, getChainId(), transferNonceIncrementer));
     }
 
-    /// @dev Pads the leaves with zeros to a power of two.
-    function _merkleRoot(bytes32[] memory leaves) private pure returns (bytes32) {
-        uint256 width = 1;
-        while (width < leaves.length) width *= 2;
-        bytes32[] memory nodes = new bytes32[](width);
-        for (uint256 i = 0; i < leaves.length; i++) nodes[i] = leaves[i];
-        for (; width > 1; width /= 2) {
-            for (uint256 i = 0; i < width / 2; i++) {
-                nodes[i] = keccak256(abi.encodePacked(nodes[2 * i], nodes[2 * i + 1]));
-            }
-        }
-        return nodes[0];
+    function _commitTransfers(uint256 destinationChainId) private {
+        bytes32[] memory transferIds = pendingTransferIdsForChainId[destinationChainId];
+        require(transferIds.length > 0, "L2_BRG: Must commit at least 1 Transfer");
+        uint256 totalAmount = pendingAmountForChainId[destinationChainId];
+        delete pendingTransferIdsForChainId[destinationChainId];
+        delete pendingAmountForChainId[destinationChainId];
+        emit TransfersCommitted(destinationChainId, MerkleTree.getRoot(transferIds), totalAmount, block.timestamp);
     }
 
     function _distribute(

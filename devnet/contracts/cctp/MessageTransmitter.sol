@@ -66,29 +66,38 @@ contract MessageTransmitter {
     function receiveMessage(bytes calldata message, bytes calldata attestation) external returns (bool) {
         _requireAttested(keccak256(message), attestation);
         (CctpMessage.Message memory parts, bytes calldata body) = CctpMessage.unpack(message);
-        require(parts.version == version, "cctp: wrong version");
-        require(parts.destinationDomain == localDomain, "cctp: for another domain");
+        require(parts.destinationDomain == localDomain, "Invalid destination domain");
         require(
             parts.destinationCaller == bytes32(0) || parts.destinationCaller == CctpMessage.toBytes32(msg.sender),
-            "cctp: for another caller"
+            "Invalid caller for message"
         );
+        require(parts.version == version, "Invalid message version");
         bytes32 key = keccak256(abi.encodePacked(parts.sourceDomain, parts.nonce));
-        require(usedNonces[key] == 0, "cctp: nonce already used");
+        require(usedNonces[key] == 0, "Nonce already used");
         usedNonces[key] = 1;
 
         IMessageHandler handler = IMessageHandler(CctpMessage.toAddress(parts.recipient));
-        require(handler.handleReceiveMessage(parts.sourceDomain, parts.sender, body), "cctp: message refused");
+        require(handler.handleReceiveMessage(parts.sourceDomain, parts.sender, body), "handleReceiveMessage() failed");
         emit MessageReceived(msg.sender, parts.sourceDomain, parts.nonce, parts.sender, body);
         return true;
     }
 
+    function isEnabledAttester(address attester) public view returns (bool) {
+        for (uint256 i = 0; i < attesters.length; i++) if (attesters[i] == attester) return true;
+        return false;
+    }
+
     function _requireAttested(bytes32 digest, bytes calldata attestation) private view {
-        require(attestation.length == SIGNATURE_LENGTH * attesters.length, "cctp: wrong attestation length");
+        require(attestation.length == SIGNATURE_LENGTH * attesters.length, "Invalid attestation length");
+        address last = address(0);
         for (uint256 i = 0; i < attesters.length; i++) {
             bytes calldata signature = attestation[i * SIGNATURE_LENGTH:(i + 1) * SIGNATURE_LENGTH];
             address signer =
                 ecrecover(digest, uint8(signature[64]), bytes32(signature[0:32]), bytes32(signature[32:64]));
-            require(signer == attesters[i], "cctp: not signed by the attesters");
+            require(signer != address(0), "ECDSA: invalid signature");
+            require(signer > last, "Invalid signature order or dupe");
+            require(isEnabledAttester(signer), "Invalid signature: not attester");
+            last = signer;
         }
     }
 }

@@ -1,176 +1,270 @@
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
+import type { buildConnector as BuildConnector } from "undici";
 import { ServiceError } from "../../errors.js";
-import { monotonicNow, sleep } from "../../resilience/clock.js";
-import { Agent } from "../../resilience/http-client/undici.js";
-import type { ChainClient } from "../chain-client.js";
-import { createResponseMemory } from "../endpoints/budget/response-memory.js";
-import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
-import type { EndpointFailure } from "../endpoints/endpoint-attempt.js";
-import { createLimitedConnector } from "./connector.js";
-import { createCustomClient } from "./custom-client.js";
-import { type CustomHost, createHostLimits } from "./host-limits.js";
-import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
-import { createSsrfGuard, type SsrfGuardOptions } from "./ssrf-guard.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
+import { monotonicNow } from "../../resilience/clock.js";
+import { FairQuota } from "../../resilience/fair-quota.js";
+import { Agent, buildConnector } from "../../resilience/http-client/undici.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
+import { type ChainClient, createChainClient, type RpcCall, type RpcCallResult } from "../chain-client.js";
+import { Endpoint, type EndpointFailure, type EndpointRequestObserver } from "../endpoints/endpoint.js";
+import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
+import { readLogs } from "../endpoints/log-reader.js";
+import { openResponseMemory } from "../endpoints/upstream-budget.js";
+import { type CustomHost, CustomHostLimits } from "./host-limits.js";
+import {
+  type ResolvedAddress,
+  removeBrackets,
+  resolveHost,
+  type SsrfGuardOptions,
+  validateCustomUrl,
+} from "./ssrf-guard.js";
 
 /** The caller that names an endpoint. */
-export interface EndpointCaller {
+export interface CustomEndpointCaller {
   /** Key that tells callers apart. */
   readonly caller: string;
   /** Aborts when the caller has left. */
   readonly signal: AbortSignal;
 }
 
-/** Opens the endpoints that callers name. */
-export interface CustomEndpoints {
-  /** Starts a session: the endpoints that one call names. They share connections with one another and with no other call. */
-  startSession(caller: EndpointCaller): CustomEndpointSession;
-  /** Returns the number of open endpoints. */
-  count(): number;
-}
-
-export interface CustomEndpointSession {
-  /**
-   * Opens an endpoint, which the session closes. Connects only to the addresses that were validated, so that the host name
-   * cannot change to a private address afterwards (DNS rebinding).
-   * @throws ServiceError RPC_URL_FORBIDDEN as the SSRF guard does; RATE_LIMITED when this caller, OVERLOADED when all
-   * callers together have too many endpoints open
-   */
-  open(chain: CustomEndpointTarget, url: string): Promise<ChainClient>;
-  close(): Promise<void>;
-}
-
-/** The chain that an endpoint serves. */
-export interface CustomEndpointTarget {
-  readonly slug: string;
-  readonly chainId: number;
-  readonly onEndpointRequest?: EndpointRequestObserver | undefined;
-}
-
-/** How many custom endpoints may be open. */
-export interface CustomEndpointLimits {
-  readonly perCaller: number;
-  readonly total: number;
-}
-
 export interface CustomEndpointsOptions extends SsrfGuardOptions {
-  /** Default: DEFAULT_CUSTOM_ENDPOINT_LIMITS. */
-  readonly limits?: CustomEndpointLimits;
+  /** How many custom endpoints may be open. */
+  readonly limits?: typeof DEFAULT_CUSTOM_ENDPOINT_LIMITS | undefined;
   readonly onFailure: (failure: EndpointFailure) => void;
 }
 
 /** A caller may have more endpoints open than a network has chains. */
-export const DEFAULT_CUSTOM_ENDPOINT_LIMITS: CustomEndpointLimits = { perCaller: 16, total: 64 };
+export const DEFAULT_CUSTOM_ENDPOINT_LIMITS: { readonly perCaller: number; readonly total: number } = {
+  perCaller: 16,
+  total: 64,
+};
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 /** Bytes of responses that are being read, of all callers together; one caller gets at most half. */
-export const MAX_RESPONSE_MEMORY_BYTES = 16 * 1024 * 1024;
+export const MAX_CUSTOM_RESPONSE_MEMORY_BYTES = 16 * 1024 * 1024;
 /** Time limit of one read and the DNS lookup before it, in milliseconds. */
 const READ_TIMEOUT_MS = 3_000;
 /** Connections of one call to one origin. */
 const MAX_CONNECTIONS_PER_ORIGIN = 4;
 /** Idle connections are closed soon, since other callers may wait for one. */
 const KEEP_ALIVE_MS = 200;
+/**
+ * Requests of one log search, which tries smaller block ranges: enough for endpoints that search 200 blocks at a time. One
+ * of them may read the chain id.
+ */
+const MAX_SEARCH_REQUESTS = 9;
 
-export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
-  const { onFailure, policy, limits = DEFAULT_CUSTOM_ENDPOINT_LIMITS, resolveHost: resolve = resolveHost } = options;
-  const hostLimits = createHostLimits({ now: monotonicNow, sleep });
-  const responseMemory = createResponseMemory({
-    maxBytes: MAX_RESPONSE_MEMORY_BYTES,
-    createError() {
-      const message = "too many long responses of custom endpoints are being read: try again later";
-      return new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
-    },
-  });
-  const openByCaller = new Map<string, number>();
-  let openCount = 0;
+/** Opens the endpoints that callers name. */
+export class CustomEndpoints {
+  readonly options: CustomEndpointsOptions;
+  readonly hostLimits = new CustomHostLimits();
+  readonly responseMemory = new FairQuota(() => MAX_CUSTOM_RESPONSE_MEMORY_BYTES);
+  readonly #total: number;
+  readonly #open: FairQuota;
 
-  /** Reserves a slot and returns the function that releases it. */
-  function reserveSlot(caller: string, field: string): () => void {
-    const count = openByCaller.get(caller) ?? 0;
-    if (count >= limits.perCaller) {
+  constructor(options: CustomEndpointsOptions) {
+    const { perCaller, total } = options.limits ?? DEFAULT_CUSTOM_ENDPOINT_LIMITS;
+    this.options = options;
+    this.#total = total;
+    this.#open = new FairQuota(() => Number.POSITIVE_INFINITY, perCaller);
+  }
+
+  /** Starts a session: the endpoints that one call names. They share connections with one another and with no other call. */
+  startSession(caller: CustomEndpointCaller): CustomEndpointSession {
+    return new CustomEndpointSession(this, caller);
+  }
+
+  /** Returns the number of open endpoints. */
+  count(): number {
+    return this.#open.heldCount();
+  }
+
+  /** Reserves a slot for an endpoint and returns the function that releases it. */
+  reserveSlot(caller: string, field: string): () => void {
+    const release = this.#open.tryAcquire(caller);
+    if (release === undefined) {
       const message = "too many custom endpoints of this client are in use";
       throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
     }
-    if (openCount >= limits.total) {
-      const message = "too many custom endpoints are in use";
-      throw new ServiceError("OVERLOADED", message, { field, retryAfterSeconds: 1 });
-    }
-    openByCaller.set(caller, count + 1);
-    openCount += 1;
-    return () => {
-      const remaining = (openByCaller.get(caller) ?? 0) - 1;
-      if (remaining > 0) openByCaller.set(caller, remaining);
-      else openByCaller.delete(caller);
-      openCount -= 1;
-    };
+    if (this.count() <= this.#total) return release;
+    release();
+    throw new ServiceError("OVERLOADED", "too many custom endpoints are in use", { field, retryAfterSeconds: 1 });
   }
+}
 
-  function startSession({ caller, signal }: EndpointCaller): CustomEndpointSession {
-    const closing = new AbortController();
-    const slots: (() => void)[] = [];
-    /** Lookups of this session: one per host, however many chains it serves. */
-    const lookups = new Map<string, Promise<readonly ResolvedAddress[]>>();
-    const validated = new Map<string, readonly ResolvedAddress[]>();
-    const validateUrl = createSsrfGuard({
-      ...options,
-      resolveHost(name, lookupSignal) {
-        const lookup = lookups.get(name) ?? resolve(name, lookupSignal);
-        lookups.set(name, lookup);
-        return lookup;
-      },
-    });
-    const dispatcher = new Agent({
-      connect: createLimitedConnector({
-        timeoutMs: READ_TIMEOUT_MS,
-        validated: policy === "any" ? undefined : validated,
-        acquire: (hostname) => hostLimits.acquireConnection(caller, toHost(hostname), closing.signal),
-      }),
+class CustomEndpointSession {
+  readonly #endpoints: CustomEndpoints;
+  readonly #caller: CustomEndpointCaller;
+  readonly #closing = new AbortController();
+  readonly #slots: (() => void)[] = [];
+  /** Lookups of this session: one per host, however many chains it serves. */
+  readonly #lookups = new Map<string, Promise<readonly ResolvedAddress[]>>();
+  /** The only addresses that may be connected to, by host name. */
+  readonly #validated = new Map<string, readonly ResolvedAddress[]>();
+  readonly #dispatcher: Agent;
+
+  constructor(endpoints: CustomEndpoints, caller: CustomEndpointCaller) {
+    this.#endpoints = endpoints;
+    this.#caller = caller;
+    this.#dispatcher = new Agent({
+      connect: this.#createConnector(),
       connections: MAX_CONNECTIONS_PER_ORIGIN,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
       maxResponseSize: MAX_RESPONSE_BYTES,
     });
+  }
 
-    function toHost(hostname: string): CustomHost {
-      const name = removeBrackets(hostname);
-      const addresses = validated.get(name)?.map(({ address }) => address) ?? (isIP(name) === 0 ? [] : [name]);
-      return { name, addresses };
-    }
+  /**
+   * Opens an endpoint, which the session closes. Connects only to the addresses that were validated, so that the host name
+   * cannot change to a private address afterwards (DNS rebinding).
+   * @throws ServiceError RPC_URL_FORBIDDEN as the SSRF guard does; RATE_LIMITED when this caller, OVERLOADED when all
+   * callers together have too many endpoints open
+   */
+  async open(
+    chain: {
+      readonly slug: string;
+      readonly chainId: number;
+      readonly onEndpointRequest?: EndpointRequestObserver | undefined;
+    },
+    url: string,
+  ): Promise<ChainClient> {
+    const { slug, chainId, onEndpointRequest } = chain;
+    const { caller, signal } = this.#caller;
+    const { options, hostLimits, responseMemory } = this.#endpoints;
+    const field = `rpcUrl[${slug}]`;
+    const startedAt = monotonicNow();
+    this.#slots.push(this.#endpoints.reserveSlot(caller, field));
+    const rules = { ...options, resolveHost: this.#resolveOnce };
+    const { href, addresses } = await validateCustomUrl(url, rules, { field, timeoutMs: READ_TIMEOUT_MS, signal });
+    const { hostname } = new URL(href);
+    if (addresses !== undefined) this.#validated.set(removeBrackets(hostname), addresses);
+    const host = this.#toHost(hostname);
+    const endpoint = new Endpoint({
+      name: CUSTOM_ENDPOINT_NAME,
+      chainId,
+      url: href,
+      isThrifty: true,
+      dispatcher: this.#dispatcher,
+      maxBytes: MAX_RESPONSE_BYTES,
+      openMemory: () => openResponseMemory(responseMemory, caller, createMemoryError),
+      acquireCalls: (_, requestSignal) => hostLimits.acquireRequest(caller, host, requestSignal),
+      now: monotonicNow,
+      onEndpointRequest,
+    });
+    const timeoutMs = READ_TIMEOUT_MS - (monotonicNow() - startedAt);
+    return createCustomClient(slug, endpoint, { timeoutMs, onFailure: options.onFailure });
+  }
 
-    return {
-      async open({ slug, chainId, onEndpointRequest }, url) {
-        const field = `rpcUrl[${slug}]`;
-        const startedAt = monotonicNow();
-        slots.push(reserveSlot(caller, field));
-        const { href, addresses } = await validateUrl(url, field, READ_TIMEOUT_MS, signal);
-        const { hostname } = new URL(href);
-        if (addresses !== undefined) validated.set(removeBrackets(hostname), addresses);
-        const host = toHost(hostname);
-        return createCustomClient({
-          slug,
-          chainId,
-          url: href,
-          dispatcher,
-          maxBytes: MAX_RESPONSE_BYTES,
-          openMemory: () => responseMemory.open(caller),
-          acquireCalls: (_, requestSignal) => hostLimits.acquireRequest(caller, host, requestSignal),
-          now: monotonicNow,
-          onFailure,
-          onEndpointRequest,
-          timeoutMs: READ_TIMEOUT_MS - (monotonicNow() - startedAt),
+  /** Closes the endpoints and their connections. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#dispatcher.destroy();
+    for (const release of this.#slots.splice(0)) release();
+  }
+
+  readonly #resolveOnce = (name: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> => {
+    const lookup = this.#lookups.get(name) ?? (this.#endpoints.options.resolveHost ?? resolveHost)(name, signal);
+    this.#lookups.set(name, lookup);
+    return lookup;
+  };
+
+  #toHost(hostname: string): CustomHost {
+    const name = removeBrackets(hostname);
+    const addresses = this.#validated.get(name)?.map(({ address }) => address) ?? (isIP(name) === 0 ? [] : [name]);
+    return { name, addresses };
+  }
+
+  /**
+   * Creates a connector that counts a connection from the attempt to its end, also when nobody waits for it any more: only
+   * its own timeout ends an attempt.
+   */
+  #createConnector(): BuildConnector.connector {
+    const isPinned = this.#endpoints.options.policy !== "any";
+    const connect = buildConnector({ timeout: READ_TIMEOUT_MS, ...(isPinned && { lookup: this.#lookUpValidated }) });
+    return (options, callback) => {
+      const connectWithin = (release: () => void): void =>
+        connect(options, (...result) => {
+          const [error, socket] = result;
+          if (error === null) socket.once("close", release);
+          else release();
+          callback(...result);
         });
-      },
-      async close() {
-        closing.abort();
-        await dispatcher.destroy();
-        for (const release of slots.splice(0)) release();
-      },
+      this.#endpoints.hostLimits
+        .acquireConnection(this.#caller.caller, this.#toHost(options.hostname), this.#closing.signal)
+        .then(connectWithin, (error: Error) => callback(error, null));
     };
   }
 
-  return { count: () => openCount, startSession };
+  /** Returns the validated addresses, whatever the host name resolves to now. */
+  readonly #lookUpValidated: LookupFunction = (host, options, callback) => {
+    const addresses = this.#validated.get(host) ?? [];
+    const [first] = addresses;
+    if (first === undefined) return callback(new Error("the host was not validated"), "");
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, first.address, first.family);
+  };
 }
 
-/** Returns an IPv6 address without the brackets of a URL. */
-function removeBrackets(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, "");
+function createMemoryError(): ServiceError {
+  const message = "too many long responses of custom endpoints are being read: try again later";
+  return new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
+}
+
+/**
+ * Creates a client on a caller's endpoint. A read is one attempt: the host need not be the caller's, so a call must not
+ * become many requests, and a caller whose endpoint fails can repeat the call itself. Therefore also without hedging,
+ * circuit breaker and background probes.
+ */
+function createCustomClient(
+  slug: string,
+  endpoint: Endpoint,
+  limits: { readonly timeoutMs: number; readonly onFailure: (failure: EndpointFailure) => void },
+): ChainClient {
+  const onFailure = (_: Endpoint, method: string, error: string): void =>
+    limits.onFailure({ chain: slug, endpoint: endpoint.name, method, error });
+
+  async function request(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
+    try {
+      return await endpoint.send(calls, signal);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      const method = [...new Set(calls.map((call) => call.method))].join(",");
+      if (!signal.aborted) onFailure(endpoint, method, error.message);
+      throw unavailable(error);
+    }
+  }
+
+  /** Reports every failure with the same message: details would tell the caller what listens at the address. */
+  function unavailable(cause: unknown): ServiceError {
+    return new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause });
+  }
+
+  async function runBounded<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const scope = createAbortScope(outer, limits.timeoutMs);
+    try {
+      return await read(scope.signal);
+    } catch (error) {
+      throw scope.signal.aborted ? unavailable(error) : error;
+    } finally {
+      scope.cancel();
+    }
+  }
+
+  const closing = new AbortController().signal;
+  const source = { slug, listCandidates: () => [endpoint], isHealthy: () => true, onFailure, closing };
+  return createChainClient({
+    slug,
+    request: (calls, outer) => runBounded(outer, (signal) => request(calls, signal)),
+    searchLogs: (search, outer) =>
+      runBounded(outer, (signal) => {
+        let requests = 0;
+        const onRequest = (): void => {
+          requests += 1;
+          if (requests > MAX_SEARCH_REQUESTS) throw unavailable(undefined);
+          search.onRequest?.();
+        };
+        return readLogs(source, { ...search, onRequest }, signal);
+      }),
+  });
 }

@@ -1,39 +1,13 @@
-import { setMaxListeners } from "node:events";
 import { LRUCache } from "lru-cache";
 import { ServiceError } from "../../errors.js";
-import { createFairQuota, type FairQuota } from "../../resilience/fair-quota.js";
-import { createTokenBucket, type TokenBucket } from "../endpoints/budget/token-bucket.js";
+import { monotonicNow, sleep } from "../../resilience/clock.js";
+import { FairSemaphore } from "../../resilience/fair-semaphore.js";
+import { TokenBucket } from "../../resilience/token-bucket.js";
 
 /** A host that callers name: its name and, if it was resolved here, its addresses. */
 export interface CustomHost {
   readonly name: string;
   readonly addresses: readonly string[];
-}
-
-/**
- * Limits what callers can make this process do to a host, over all chains and callers. Whoever owns the host need not
- * know the callers, and several names may stand for one address.
- */
-export interface HostLimits {
-  /**
-   * Waits until a connection to the host may be made. Returns the function that releases it, to be called once when the
-   * connection is closed. Rejects with the signal's reason.
-   */
-  acquireConnection(caller: string, host: CustomHost, signal: AbortSignal): Promise<() => void>;
-  /**
-   * Waits until a request may be sent to the host.
-   * @throws ServiceError OVERLOADED when that would take too long. Rejects with the signal's reason.
-   */
-  acquireRequest(caller: string, host: CustomHost, signal: AbortSignal): Promise<void>;
-  /** Returns the number of connections that are open or being made. */
-  countConnections(): number;
-}
-
-export interface HostLimitsOptions {
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Resolves after a time in milliseconds, or when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Connections of all callers together; one caller gets at most half. They take some fifty kilobytes each. */
@@ -47,102 +21,83 @@ export const MAX_REQUESTS_PER_SECOND = 200;
 const MAX_REQUEST_WAIT_MS = 1_000;
 /** Buckets beyond this number are forgotten, the least recently used first. Full ones hold no information anyway. */
 const MAX_BUCKETS = 4_096;
+const NAME_PREFIX = "name ";
 
-export function createHostLimits({ now, sleep }: HostLimitsOptions): HostLimits {
-  const total = createFairQuota(() => MAX_CONNECTIONS);
-  /** Quotas in use, by host name or address. */
-  const quotas = new Map<string, FairQuota>();
-  const buckets = new LRUCache<string, TokenBucket>({ max: MAX_BUCKETS });
-  /** Each tries to get its connection and returns whether it did. In the order of arrival. */
-  const waiters = new Set<() => boolean>();
+/**
+ * Limits what callers can make this process do to a host that they name, over all chains and callers. Whoever owns the host
+ * need not know the callers, and several names may stand for one address.
+ */
+export class CustomHostLimits {
+  readonly #now: () => number;
+  readonly #sleep: typeof sleep;
+  readonly #connections = new FairSemaphore(MAX_CONNECTIONS / 2);
+  /** The connections to each name and address in use, and how many use or await them. */
+  readonly #connectionsByKey = new Map<string, { readonly permits: FairSemaphore; users: number }>();
+  readonly #requestsByKey: LRUCache<string, TokenBucket, number>;
 
-  /** Takes a slot of every quota that applies; undefined: one of them has none for the caller. */
-  function tryAcquire(caller: string, host: CustomHost): (() => void) | undefined {
-    const releases: (() => void)[] = [];
-    const releaseAll = (): void => {
-      for (const release of releases) release();
-    };
-    const limits = [
-      [nameKey(host.name), MAX_CONNECTIONS_PER_NAME] as const,
-      ...host.addresses.map((address) => [addressKey(address), MAX_CONNECTIONS_PER_ADDRESS] as const),
-    ];
-    for (const [key, capacity] of limits) {
-      const quota = quotas.get(key) ?? createFairQuota(() => capacity);
-      const release = quota.tryAcquire(caller);
-      if (release === undefined) {
-        releaseAll();
-        return undefined;
-      }
-      quotas.set(key, quota);
-      releases.push(() => {
-        release();
-        if (quota.heldCount() === 0) quotas.delete(key);
-      });
-    }
-    const release = total.tryAcquire(caller);
-    if (release === undefined) {
-      releaseAll();
-      return undefined;
-    }
-    releases.push(release);
-    return () => {
-      releaseAll();
-      for (const admit of waiters) if (admit()) waiters.delete(admit);
-    };
+  constructor(options: { readonly now?: () => number; readonly sleep?: typeof sleep } = {}) {
+    this.#now = options.now ?? monotonicNow;
+    this.#sleep = options.sleep ?? sleep;
+    this.#requestsByKey = new LRUCache({
+      max: MAX_BUCKETS,
+      memoMethod: (_key, _stale, { context: perSecond }) =>
+        new TokenBucket({ perSecond, burst: perSecond, now: this.#now }),
+    });
   }
 
-  function getBucket(key: string, perSecond: number): TokenBucket {
-    const known = buckets.get(key);
-    if (known !== undefined) return known;
-    const bucket = createTokenBucket({ perSecond, burst: perSecond, now });
-    buckets.set(key, bucket);
-    return bucket;
+  /**
+   * Waits until a connection to the host may be made. Returns the function that releases it, to be called once when the
+   * connection is closed. Rejects with the signal's reason.
+   */
+  acquireConnection(caller: string, host: CustomHost, signal: AbortSignal): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      let hold = (): Promise<void> =>
+        this.#connections.acquire(caller, signal, () => new Promise((release) => resolve(release)));
+      // The last is acquired first: all acquire permits in the same order, and those that all hosts share in the end.
+      for (const key of listKeys(host).reverse()) {
+        const holdNext = hold;
+        hold = () => this.#withPermits(key, (permits) => permits.acquire(caller, signal, holdNext));
+      }
+      hold().catch(reject);
+    });
   }
 
-  return {
-    countConnections: () => total.heldCount(),
-    acquireConnection(caller, host, signal) {
-      return new Promise((resolve, reject) => {
-        const admit = (): boolean => {
-          const release = tryAcquire(caller, host);
-          if (release === undefined) return false;
-          signal.removeEventListener("abort", abort);
-          resolve(release);
-          return true;
-        };
-        const abort = (): void => {
-          waiters.delete(admit);
-          reject(signal.reason);
-        };
-        if (signal.aborted) return abort();
-        // All connections of a call wait on one signal. That is no leak, but Node would warn about it.
-        setMaxListeners(0, signal);
-        signal.addEventListener("abort", abort, { once: true });
-        if (!admit()) waiters.add(admit);
-      });
-    },
-    async acquireRequest(caller, { name, addresses }, signal) {
-      const applicable = [nameKey(name), ...addresses.map(addressKey)].flatMap((key) => [
-        getBucket(key, MAX_REQUESTS_PER_SECOND),
-        getBucket(`${caller} ${key}`, MAX_REQUESTS_PER_SECOND / 2),
-      ]);
-      const waitMs = Math.max(...applicable.map((bucket) => bucket.waitMs()));
-      if (waitMs > MAX_REQUEST_WAIT_MS) {
-        const message = "too many requests are sent to the host of this rpcUrl: try again later or name another host";
-        throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
-      }
-      for (const bucket of applicable) bucket.take(1);
-      if (waitMs === 0) return;
-      await sleep(waitMs, signal);
-      signal.throwIfAborted();
-    },
-  };
+  /**
+   * Waits until a request may be sent to the host.
+   * @throws ServiceError OVERLOADED when that would take too long. Rejects with the signal's reason.
+   */
+  async acquireRequest(caller: string, host: CustomHost, signal: AbortSignal): Promise<void> {
+    const buckets = listKeys(host).flatMap((key) => [
+      this.#requestsByKey.memo(key, { context: MAX_REQUESTS_PER_SECOND }),
+      this.#requestsByKey.memo(`${caller} ${key}`, { context: MAX_REQUESTS_PER_SECOND / 2 }),
+    ]);
+    const waitMs = Math.max(...buckets.map((bucket) => bucket.waitMs()));
+    if (waitMs > MAX_REQUEST_WAIT_MS) {
+      const message = "too many requests are sent to the host of this rpcUrl: try again later or name another host";
+      throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+    }
+    for (const bucket of buckets) bucket.take(1);
+    if (waitMs === 0) return;
+    await this.#sleep(waitMs, signal);
+    signal.throwIfAborted();
+  }
+
+  /** Keeps the connections of a name or address only while somebody uses or awaits one. */
+  async #withPermits(key: string, use: (permits: FairSemaphore) => Promise<void>): Promise<void> {
+    const capacity = key.startsWith(NAME_PREFIX) ? MAX_CONNECTIONS_PER_NAME : MAX_CONNECTIONS_PER_ADDRESS;
+    const entry = this.#connectionsByKey.get(key) ?? { permits: new FairSemaphore(capacity / 2), users: 0 };
+    this.#connectionsByKey.set(key, entry);
+    entry.users += 1;
+    try {
+      await use(entry.permits);
+    } finally {
+      entry.users -= 1;
+      if (entry.users === 0) this.#connectionsByKey.delete(key);
+    }
+  }
 }
 
-function nameKey(name: string): string {
-  return `name ${name}`;
-}
-
-function addressKey(address: string): string {
-  return `address ${address}`;
+/** Returns what a host is counted by, in a fixed order: one key for its name and one for each address. */
+function listKeys({ name, addresses }: CustomHost): string[] {
+  return [`${NAME_PREFIX}${name}`, ...addresses.map((address) => `address ${address}`).sort()];
 }

@@ -1,11 +1,15 @@
 import type { Dispatcher } from "undici";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import { getRpcResult, type LogFilter } from "../chain-client.js";
+import { findRpcResult } from "../chain-client.js";
 import type { EndpointNamer } from "../endpoints/endpoint-name.js";
-import { MAX_SECONDS_AHEAD, parseHead } from "../endpoints/head-tracker.js";
-import { CHAIN_ID_CALL, LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
-import { detectCapabilities, type EndpointCapabilities } from "./endpoint-capabilities.js";
-import { createEndpointProbe, type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
+import { MAX_SECONDS_AHEAD, parseHead } from "../heads/chain-heads.js";
+import { CHAIN_ID_CALL, LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
+import {
+  CapabilityDetector,
+  type DetectCapabilitiesOptions,
+  type EndpointCapabilities,
+} from "./endpoint-capabilities.js";
+import { EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
 
 /** What the diagnosis of an endpoint has found. undefined: unknown, because of an earlier failure or a timeout. */
 export interface EndpointReport extends Partial<EndpointCapabilities> {
@@ -15,18 +19,13 @@ export interface EndpointReport extends Partial<EndpointCapabilities> {
   readonly trouble?: string;
   /** Id of the chain that it serves. */
   readonly chainId?: number;
-  readonly head?: ReportedHead;
+  /** Its latest block, and the age of that when it was read, in seconds. */
+  readonly head?: { readonly number: number; readonly ageSeconds: number };
   /** Distance to the best peer, in blocks and in seconds. */
   readonly lag?: { readonly blocks: number; readonly seconds: number };
 }
 
-interface ReportedHead {
-  readonly number: number;
-  /** Age when it was read, in seconds. */
-  readonly ageSeconds: number;
-}
-
-export interface DiagnoseEndpointsOptions {
+interface DiagnoseEndpointsOptions extends DetectCapabilitiesOptions {
   /** Slug of the chain. */
   readonly slug: string;
   /** Expected result of `eth_chainId`. */
@@ -34,15 +33,9 @@ export interface DiagnoseEndpointsOptions {
   readonly nameEndpoint: EndpointNamer;
   /** The endpoints of the chain. */
   readonly urls: readonly string[];
-  /** Address of Multicall3; undefined: the chain has none. */
-  readonly multicall: string | undefined;
-  /** Filter for log searches: like that of a lookup, but with few matches. */
-  readonly filter: LogFilter;
   readonly dispatcher: Dispatcher;
   /** Timeout of one request, in milliseconds. */
   readonly attemptTimeoutMs: number;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
   /** Wall clock: milliseconds since 1970. */
   readonly wallNow: () => number;
 }
@@ -58,10 +51,9 @@ export async function diagnoseEndpoints(
   options: DiagnoseEndpointsOptions,
   signal: AbortSignal,
 ): Promise<readonly EndpointReport[]> {
-  const { slug, urls, chainId, nameEndpoint, wallNow } = options;
-  const probes = urls.map((url, index) =>
-    createEndpointProbe({ ...options, name: nameEndpoint(slug, index + 1, url), url, maxBytes: MAX_RESPONSE_BYTES }),
-  );
+  const { slug, urls, chainId, nameEndpoint, dispatcher, attemptTimeoutMs, wallNow } = options;
+  const limits = { dispatcher, maxBytes: MAX_RESPONSE_BYTES, timeoutMs: attemptTimeoutMs };
+  const probes = urls.map((url, index) => new EndpointProbe(nameEndpoint(slug, index + 1, url), url, limits));
   const identities = await Promise.all(probes.map(identify));
   // Reads all heads at about the same time: an endpoint that is read later would seem to be ahead.
   const heads = await Promise.all(
@@ -78,7 +70,7 @@ export async function diagnoseEndpoints(
       const head = heads[index];
       const report = { name: probe.name, ...identities[index] };
       if (head === undefined) return report;
-      const capabilities = await detectCapabilities(probe, head.number, options, signal);
+      const capabilities = await new CapabilityDetector(probe, head.number, options, signal).detect();
       if (!comparable.includes(head)) return { ...report, head, ...capabilities };
       const lag = { blocks: highest - head.number, seconds: head.ageSeconds - youngest };
       return { ...report, head, lag, ...capabilities };
@@ -87,15 +79,15 @@ export async function diagnoseEndpoints(
 
   async function identify(probe: EndpointProbe): Promise<Pick<EndpointReport, "trouble" | "chainId">> {
     try {
-      return { chainId: Number(getRpcResult(await probe.send(CHAIN_ID_CALL, signal))) };
+      return { chainId: Number(findRpcResult(await probe.send(CHAIN_ID_CALL, signal))) };
     } catch (error) {
       if (error instanceof UpstreamError) return { trouble: error.message };
       throw error;
     }
   }
 
-  async function readHead(probe: EndpointProbe): Promise<ReportedHead | undefined> {
-    const head = parseHead(getRpcResult(await ignoreUpstreamError(probe.send(LATEST_BLOCK_CALL, signal))));
+  async function readHead(probe: EndpointProbe): Promise<EndpointReport["head"]> {
+    const head = parseHead(findRpcResult(await ignoreUpstreamError(probe.send(LATEST_BLOCK_CALL, signal))));
     return head && { number: head.number, ageSeconds: wallNow() / 1_000 - head.timestamp };
   }
 }

@@ -2,15 +2,11 @@ import { UpstreamError } from "../../resilience/upstream-error.js";
 import { toFunctionSelector } from "../abi/abi-encoding.js";
 import { decodeMulticall, encodeMulticall } from "../abi/multicall.js";
 import { type BlockRange, isReverted, type LogFilter, type RpcCall } from "../chain-client.js";
-import {
-  DEFAULT_MAX_BLOCK_RANGE,
-  isBlockRangeError,
-  MIN_BLOCK_RANGE,
-  parseSuggestedBlockRange,
-} from "../endpoints/adaptive-block-range.js";
+import { DEFAULT_MAX_BLOCK_RANGE, MIN_BLOCK_RANGE } from "../endpoints/endpoint.js";
+import { isBlockRangeError, parseSuggestedBlockRange } from "../endpoints/log-reader.js";
 import { isHexData, toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
-import { InvalidResultError, RpcError } from "../json-rpc/rpc-codec.js";
+import { InvalidResultError, RpcError } from "../json-rpc/rpc-errors.js";
 import { type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
 
 /** What an endpoint can do. undefined: unknown. */
@@ -30,6 +26,7 @@ export interface EndpointCapabilities {
 export interface DetectCapabilitiesOptions {
   /** Address of Multicall3; undefined: the chain has none. */
   readonly multicall: string | undefined;
+  /** Filter for log searches: like that of a lookup, but with few matches. */
   readonly filter: LogFilter;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
@@ -50,28 +47,38 @@ const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
 /**
  * Detects the capabilities of an endpoint, one after the other, so that an endpoint with a low rate limit does not seem to
- * lack them. Never rejects because of its responses.
- * @param head number of its latest block
+ * lack them.
  */
-export async function detectCapabilities(
-  probe: EndpointProbe,
-  head: number,
-  { multicall, filter, now }: DetectCapabilitiesOptions,
-  signal: AbortSignal,
-): Promise<EndpointCapabilities> {
-  return {
-    latencyMs: await measureLatency(),
-    contracts: await detectContracts(),
-    batch: await detectBatchSize(),
-    logBlocks: await detectBlockRange(),
-    // Last: an endpoint that throttles would seem to lack what is tried after it.
-    callsAtOnce: await countCallsAtOnce(),
-  };
+export class CapabilityDetector {
+  readonly #probe: EndpointProbe;
+  readonly #head: number;
+  readonly #options: DetectCapabilitiesOptions;
+  readonly #signal: AbortSignal;
 
-  async function countCallsAtOnce(): Promise<number | undefined> {
+  /** @param head number of the endpoint's latest block */
+  constructor(probe: EndpointProbe, head: number, options: DetectCapabilitiesOptions, signal: AbortSignal) {
+    this.#probe = probe;
+    this.#head = head;
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  /** Never rejects because of the endpoint's responses. To be called once. */
+  async detect(): Promise<EndpointCapabilities> {
+    return {
+      latencyMs: await this.#measureLatency(),
+      contracts: await this.#detectContracts(),
+      batch: await this.#detectBatchSize(),
+      logBlocks: await this.#detectBlockRange(),
+      // Last: an endpoint that throttles would seem to lack what is tried after it.
+      callsAtOnce: await this.#countCallsAtOnce(),
+    };
+  }
+
+  async #countCallsAtOnce(): Promise<number | undefined> {
     const send = async (): Promise<"answered" | "throttled" | "failed"> => {
       try {
-        await probe.send(BLOCK_NUMBER_CALL, signal);
+        await this.#probe.send(BLOCK_NUMBER_CALL, this.#signal);
         return "answered";
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
@@ -83,23 +90,24 @@ export async function detectCapabilities(
     return results.includes("failed") ? undefined : results.filter((result) => result === "answered").length;
   }
 
-  async function measureLatency(): Promise<number | undefined> {
+  async #measureLatency(): Promise<number | undefined> {
     const latencies: number[] = [];
     for (let sample = 0; sample < LATENCY_SAMPLES; sample++) {
-      const startedAt = now();
-      const outcome = await ignoreUpstreamError(probe.send(BLOCK_NUMBER_CALL, signal));
-      if (outcome !== undefined) latencies.push(now() - startedAt);
+      const startedAt = this.#options.now();
+      const outcome = await ignoreUpstreamError(this.#probe.send(BLOCK_NUMBER_CALL, this.#signal));
+      if (outcome !== undefined) latencies.push(this.#options.now() - startedAt);
     }
     return latencies.sort((a, b) => a - b)[Math.floor(latencies.length / 2)];
   }
 
-  async function detectContracts(): Promise<EndpointCapabilities["contracts"]> {
+  async #detectContracts(): Promise<EndpointCapabilities["contracts"]> {
+    const { multicall } = this.#options;
     const data = multicall === undefined ? "0x" : encodeMulticall([{ to: multicall, data: GET_BLOCK_NUMBER_SELECTOR }]);
     const validate = (result: unknown): boolean =>
       multicall === undefined || (isHexData(result) && decodeMulticall(result, 1)?.[0] !== undefined);
     const call = { method: "eth_call", params: [{ to: multicall ?? ZERO_ADDRESS, data }, "latest"], validate };
     try {
-      const outcome = await probe.send(call, signal);
+      const outcome = await this.#probe.send(call, this.#signal);
       if (isReverted(outcome)) return "none";
       return multicall === undefined ? "singly" : "together";
     } catch (error) {
@@ -110,10 +118,10 @@ export async function detectCapabilities(
     }
   }
 
-  async function detectBatchSize(): Promise<number | undefined> {
+  async #detectBatchSize(): Promise<number | undefined> {
     let largest: number | undefined;
     for (const size of PROBED_BATCH_SIZES) {
-      const isSupported = await probe.supportsBatch(Array<RpcCall>(size).fill(BLOCK_NUMBER_CALL), signal);
+      const isSupported = await this.#probe.supportsBatch(Array<RpcCall>(size).fill(BLOCK_NUMBER_CALL), this.#signal);
       if (isSupported !== true) return largest ?? (isSupported === false ? 1 : undefined);
       largest = size;
     }
@@ -121,12 +129,12 @@ export async function detectCapabilities(
   }
 
   /** Narrows the range after each rejection, as the adaptive log reader does. */
-  async function detectBlockRange(): Promise<number | undefined> {
+  async #detectBlockRange(): Promise<number | undefined> {
     let blockCount = PROBED_BLOCK_RANGES[0];
     for (let searches = 0; blockCount !== undefined && searches < MAX_LOG_SEARCHES; searches++) {
-      const range = toRange(blockCount);
+      const range = this.#toRange(blockCount);
       try {
-        await searchLogs(range);
+        await this.#searchLogs(range);
         return blockCount;
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
@@ -135,26 +143,26 @@ export async function detectCapabilities(
         const isTimeout = error.kind === "timeout" && blockCount > DEFAULT_MAX_BLOCK_RANGE;
         if (!isTimeout && !isBlockRangeError(error)) return undefined;
         const suggested = isTimeout ? undefined : parseSuggestedBlockRange(error, range);
-        blockCount = suggested ?? findNextBlockRange(blockCount);
+        blockCount = suggested ?? this.#findNextBlockRange(blockCount);
       }
     }
     return 0;
   }
 
-  function findNextBlockRange(rejected: number): number | undefined {
-    return PROBED_BLOCK_RANGES.find((blocks) => blocks < rejected && blocks <= Math.max(head, MIN_BLOCK_RANGE));
+  #findNextBlockRange(rejected: number): number | undefined {
+    return PROBED_BLOCK_RANGES.find((blocks) => blocks < rejected && blocks <= Math.max(this.#head, MIN_BLOCK_RANGE));
   }
 
-  function toRange(blockCount: number): BlockRange {
+  #toRange(blockCount: number): BlockRange {
     if (blockCount === Number.POSITIVE_INFINITY) return { from: 0, to: blockCount };
-    return { from: Math.max(head - blockCount + 1, 0), to: head };
+    return { from: Math.max(this.#head - blockCount + 1, 0), to: this.#head };
   }
 
-  async function searchLogs(range: BlockRange): Promise<void> {
+  async #searchLogs(range: BlockRange): Promise<void> {
     const toBlock = range.to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(range.to);
-    const params = [{ ...filter, fromBlock: toQuantity(range.from), toBlock }];
-    const validate = (result: unknown): boolean => areLogsMatching(result, filter, range);
-    await probe.send({ method: "eth_getLogs", params, validate }, signal);
+    const params = [{ ...this.#options.filter, fromBlock: toQuantity(range.from), toBlock }];
+    const validate = (result: unknown): boolean => areLogsMatching(result, this.#options.filter, range);
+    await this.#probe.send({ method: "eth_getLogs", params, validate }, this.#signal);
   }
 }
 

@@ -1,51 +1,27 @@
+import { createAbortScope } from "../../resilience/abort-scope.js";
+import { CircuitBreaker } from "../../resilience/circuit-breaker.js";
+import { FairSemaphore } from "../../resilience/fair-semaphore.js";
 import { type FetchJsonOptions, fetchJson } from "../../resilience/http-client/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
-import type { RpcCall, RpcCallResult } from "../chain-client.js";
-import { extractBasicAuth } from "../json-rpc/basic-auth.js";
-import { CHAIN_ID_CALL } from "../json-rpc/common-calls.js";
+import { findRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import {
+  CHAIN_ID_CALL,
   encodeRequest,
-  isBatchRejected,
+  extractBasicAuth,
+  findBatchRejection,
+  limitResponseMembers,
   parseBatchUnlessMixedUp,
   parseResponse,
-  RpcError,
 } from "../json-rpc/rpc-codec.js";
-import {
-  INITIAL_BATCH_SUPPORT,
-  isPossibleBatchRejection,
-  isUntriedSize,
-  onBatchAccepted,
-  onBatchHttpError,
-  onBatchMixedUp,
-  onBatchRejected,
-  onBatchResponse,
-  onRejectionConfirmed,
-  shouldBatch,
-} from "./batch-support.js";
-import {
-  assertChainId,
-  INITIAL_CHAIN_ID_VERIFICATION,
-  invalidateChainIdVerification,
-  isChainIdVerified,
-  onChainIdVerified,
-  shouldBatchChainId,
-} from "./chain-id-verification.js";
+import { RpcError } from "../json-rpc/rpc-errors.js";
+import { findNamedLimit, LearnedLimit, UNCERTAIN_LIMIT_TTL_MS } from "./learned-limit.js";
 
-/** One RPC endpoint of a chain. */
-export interface Endpoint {
-  /** Name for logs and metrics; contains no secret. */
-  readonly name: string;
-  /**
-   * Sends calls, in one HTTP request where the endpoint accepts batches, and returns their outcomes in order. Returns
-   * outcomes only if the endpoint has just confirmed its chain id, which is read along with the calls.
-   * @param onWait called before a request waits for its turn: see AcquireCalls
-   * @throws UpstreamError when one of the calls has no valid response
-   */
-  sendBatch(
-    calls: readonly RpcCall[],
-    signal: AbortSignal,
-    onWait?: (ms: number) => void,
-  ): Promise<readonly RpcCallResult[]>;
+/** A failed attempt. Contains no secret. */
+export interface EndpointFailure {
+  readonly chain: string;
+  readonly endpoint: string;
+  readonly method: string;
+  readonly error: string;
 }
 
 /** One HTTP request to an endpoint. */
@@ -64,23 +40,8 @@ export type EndpointRequestObserver<Request = EndpointRequest> = (
   request: Request,
 ) => (outcome: EndpointRequestOutcome) => void;
 
-/**
- * Waits until a request with these calls may be sent.
- * @param onWait called before it waits, with the time in milliseconds: the endpoint is not slow because of that
- */
-export type AcquireCalls = (
-  calls: readonly RpcCall[],
-  signal: AbortSignal,
-  onWait?: (ms: number) => void,
-) => Promise<void>;
-
-/** What one call of `sendBatch` passes to each of its requests. */
-interface SendContext {
-  readonly signal: AbortSignal;
-  readonly onWait: ((ms: number) => void) | undefined;
-}
-
-export interface EndpointOptions extends Pick<FetchJsonOptions, "dispatcher" | "maxBytes" | "openMemory" | "onDate"> {
+interface EndpointOptions extends Pick<FetchJsonOptions, "dispatcher" | "maxBytes" | "openMemory"> {
+  /** Name for logs and metrics; contains no secret. */
   readonly name: string;
   readonly url: string;
   /** Expected result of `eth_chainId`. */
@@ -88,162 +49,253 @@ export interface EndpointOptions extends Pick<FetchJsonOptions, "dispatcher" | "
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
-  /** Default: requests are sent at once. */
-  readonly acquireCalls?: AcquireCalls | undefined;
+  /**
+   * Waits until a request with these calls may be sent. Default: requests are sent at once.
+   * @param onWait called before it waits, with the time in milliseconds: the endpoint is not slow because of that
+   * @throws ServiceError when it may not
+   */
+  readonly acquireCalls?:
+    | ((calls: readonly RpcCall[], signal: AbortSignal, onWait?: (ms: number) => void) => Promise<void>)
+    | undefined;
   /** Whether to send as few requests as possible: verifies the chain id once, and takes a server error as a failure. */
   readonly isThrifty?: boolean;
 }
 
+/** What one call of `send` passes to each of its requests. */
+interface SendContext {
+  readonly signal: AbortSignal;
+  readonly onWait: ((ms: number) => void) | undefined;
+}
+
 /** Concurrent requests that replace one batch. */
 const MAX_PARALLEL_REQUESTS = 16;
+/** After so many server errors in a row, a batch size that was accepted before counts as untried. */
+const MAX_CONSECUTIVE_SERVER_ERRORS = 3;
+/** Statuses about access and rate, which say nothing about batches. */
+const UNRELATED_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
+/** How long a verified chain id is valid unless a request fails: several nodes may share one address. */
+const CHAIN_ID_TTL_MS = 250;
+/** Cooldown of an endpoint that serves another chain. */
+const WRONG_CHAIN_COOLDOWN_MS = 30_000;
+/** Block range of a log search that is tried after a rejection which names no limit. */
+export const DEFAULT_MAX_BLOCK_RANGE = 10_000;
+/** Smallest block range that is tried. A rejection of so few blocks has another reason. */
+export const MIN_BLOCK_RANGE = 10;
 
-export function createEndpoint({
-  name,
-  url,
-  chainId,
-  dispatcher,
-  maxBytes,
-  now,
-  onEndpointRequest,
-  acquireCalls,
-  openMemory,
-  onDate,
-  isThrifty = false,
-}: EndpointOptions): Endpoint {
-  const target = extractBasicAuth(url);
-  const transport = {
-    ...target.headers,
-    dispatcher,
-    maxBytes,
-    ...(openMemory && { openMemory }),
-    ...(onDate && { onDate }),
-  };
-  let lastRpcId = 0;
-  let batchSupport = INITIAL_BATCH_SUPPORT;
-  let verification = INITIAL_CHAIN_ID_VERIFICATION;
+/** One RPC endpoint of a chain: its requests, its health, and what it is known to accept. */
+export class Endpoint {
+  readonly name: string;
+  readonly breaker: CircuitBreaker;
+  /** Blocks of one log search. */
+  readonly blockRange: LearnedLimit;
+  /** Calls of one batch. */
+  readonly #batchSize: LearnedLimit;
+  readonly #options: EndpointOptions;
+  readonly #target: ReturnType<typeof extractBasicAuth>;
+  #lastRpcId = 0;
+  #largestAcceptedBatch = 1;
+  #consecutiveServerErrors = 0;
+  /** Start of the last request that returned the right chain id; -Infinity: it has to be verified again. */
+  #verifiedAt = Number.NEGATIVE_INFINITY;
+  #wasVerified = false;
+  #lastFailure: string | undefined;
+
+  constructor(options: EndpointOptions) {
+    const { name, url, now } = options;
+    this.name = name;
+    this.breaker = new CircuitBreaker(now);
+    this.blockRange = new LearnedLimit(MIN_BLOCK_RANGE, DEFAULT_MAX_BLOCK_RANGE, now);
+    this.#batchSize = new LearnedLimit(1, Number.POSITIVE_INFINITY, now);
+    this.#options = options;
+    this.#target = extractBasicAuth(url);
+  }
+
+  /** How the last request that failed did so, in words without a URL. A rejected call is no failure of the endpoint. */
+  get lastFailure(): string | undefined {
+    return this.#lastFailure;
+  }
 
   /**
-   * Sends calls in one HTTP request.
-   * @param parse parses the response; undefined: the endpoint rejects the calls
+   * Sends calls, in one HTTP request where the endpoint accepts batches, and returns their outcomes in order. Returns
+   * outcomes only if the endpoint has just confirmed its chain id, which is read along with the calls.
+   * @param onWait called before a request waits for its turn: see EndpointOptions.acquireCalls
+   * @throws UpstreamError when one of the calls has no valid response
    */
-  async function post<T>(
+  async send(
     calls: readonly RpcCall[],
-    context: SendContext,
-    parse: (response: unknown, firstId: number) => T,
-  ): Promise<T> {
-    const { signal, onWait } = context;
-    calls.find(({ onRequest }) => onRequest !== undefined)?.onRequest?.();
-    await acquireCalls?.(calls, signal, onWait);
-    const firstId = lastRpcId + 1;
-    lastRpcId += calls.length;
-    const body = encodeRequest(calls, firstId);
-    const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
-    const onEnd = onEndpointRequest?.({ endpoint: name, method, calls: calls.length });
-    let outcome: EndpointRequestOutcome = "invalid_response";
+    signal: AbortSignal,
+    onWait?: (ms: number) => void,
+  ): Promise<readonly RpcCallResult[]> {
+    const { now, isThrifty = false } = this.#options;
+    const requestedAt = now();
+    const scope = createAbortScope(signal);
+    const context = { signal: scope.signal, onWait };
+    const ttlMs = isThrifty ? Number.POSITIVE_INFINITY : CHAIN_ID_TTL_MS;
     try {
-      const response = await fetchJson(target.url, { ...transport, signal, body });
-      const result = parse(response, firstId);
-      outcome = result === undefined ? "rpc_error" : "ok";
-      return result;
+      if (requestedAt - this.#verifiedAt < ttlMs) return await this.#dispatch(calls, context);
+      // Concurrent requests each verify for themselves: none has to wait for another, or fails with it.
+      const [, ...outcomes] = await this.#dispatchWithChainId(calls, context);
+      this.#verifiedAt = requestedAt;
+      this.#wasVerified = true;
+      return outcomes;
     } catch (error) {
-      outcome = error instanceof UpstreamError ? error.kind : "aborted";
+      // Another node behind the same address may respond to the next request.
+      if (!(error instanceof RpcError)) this.#verifiedAt = Number.NEGATIVE_INFINITY;
       throw error;
     } finally {
-      onEnd?.(outcome);
+      // Aborts what is still in flight when one of several requests has failed.
+      scope.cancel();
     }
   }
 
-  async function sendOne(call: RpcCall, context: SendContext): Promise<RpcCallResult> {
+  /**
+   * Dispatches calls and, as the first of them, the one for the chain id. A single log search stays a request of its own
+   * once the endpoint has been verified: the size of the response to it shows how many blocks the endpoint accepts.
+   */
+  async #dispatchWithChainId(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
+    const chainIdCall = { ...CHAIN_ID_CALL, onRequest: calls[0]?.onRequest };
+    const isSingleLogSearch = calls.length === 1 && calls[0]?.method === "eth_getLogs";
+    if (!this.#wasVerified || !isSingleLogSearch) return this.#dispatch([chainIdCall, ...calls], context);
+    return (await Promise.all([this.#dispatch([chainIdCall], context), this.#dispatch(calls, context)])).flat();
+  }
+
+  /** Sends calls in as few requests as the endpoint is known to accept. */
+  async #dispatch(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
+    const slots = new FairSemaphore(MAX_PARALLEL_REQUESTS);
+    const sendOne = (call: RpcCall): Promise<RpcCallResult> =>
+      slots.acquire("", context.signal, () => this.#sendOne(call, context));
+
+    const sendPart = async (part: readonly RpcCall[]): Promise<readonly RpcCallResult[]> => {
+      const [first, ...others] = part;
+      if (first === undefined) return [];
+      if (others.length === 0) return [await sendOne(first)];
+      const batch = await slots.acquire("", context.signal, () => this.#sendBatch(part, context));
+      if ("outcomes" in batch) return batch.outcomes;
+      // The node may be failing, not the batch: one call goes ahead of the others to find out.
+      const outcome = await sendOne(first);
+      const accepted = this.#largestAcceptedBatch > 1 ? this.#largestAcceptedBatch : undefined;
+      this.#batchSize.narrow(part.length, batch.namedLimit ?? accepted, batch.limitTtlMs);
+      return [outcome, ...(await Promise.all(others.map(sendOne)))];
+    };
+
+    const size = Math.min(this.#batchSize.current(), Math.max(calls.length, 1));
+    const parts = Array.from({ length: Math.ceil(calls.length / size) }, (_, index) =>
+      calls.slice(index * size, (index + 1) * size),
+    );
+    return (await Promise.all(parts.map(sendPart))).flat();
+  }
+
+  async #sendOne(call: RpcCall, context: SendContext): Promise<RpcCallResult> {
     try {
-      return await post([call], context, (response, firstId) => {
+      return await this.#post([call], context, (response, firstId) => {
         const outcome = parseResponse(response, call, firstId);
-        assertChainId(chainId, [call], [outcome]);
+        this.#assertChainId(call, outcome);
         return outcome;
       });
     } catch (error) {
-      if (!isThrifty || call.method !== CHAIN_ID_CALL.method || !(error instanceof UpstreamError)) throw error;
+      const isChainId = call.method === CHAIN_ID_CALL.method;
+      if (!this.#options.isThrifty || !isChainId || !(error instanceof UpstreamError)) throw error;
       // Without status and classification: it says nothing about the other calls, such as that a range is too wide.
       throw new UpstreamError(error.message, { kind: error.kind, cause: error });
     }
   }
 
-  async function sendSeparately(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
-    const outcomes: RpcCallResult[] = [];
-    const queue = calls.entries();
-    // The first failure ends the attempt, and the attempt's signal then aborts the other requests.
-    const work = async (): Promise<void> => {
-      for (const [index, call] of queue) outcomes[index] = await sendOne(call, context);
-    };
-    await Promise.all(Array.from({ length: Math.min(MAX_PARALLEL_REQUESTS, calls.length) }, work));
-    return outcomes;
-  }
-
-  /** Returns the outcomes of a batch; undefined when the endpoint does not support a batch of this size. */
-  async function sendBatched(
+  /** Returns the outcomes of a batch, or what is known about its rejection. */
+  async #sendBatch(
     calls: readonly RpcCall[],
     context: SendContext,
-  ): Promise<readonly RpcCallResult[] | undefined> {
-    const isUntried = isUntriedSize(batchSupport, calls.length);
-    const outcomes = await post(calls, context, (response, firstId) => {
-      batchSupport = onBatchResponse(batchSupport);
-      if (isBatchRejected(response)) {
-        batchSupport = onBatchRejected(batchSupport, isUntried);
-        if (isUntried) return undefined;
-      }
-      const parsed = parseBatchUnlessMixedUp(response, calls, firstId);
-      if (parsed === undefined) batchSupport = onBatchMixedUp(batchSupport);
-      else assertChainId(chainId, calls, parsed);
-      return parsed;
-    }).catch((error: unknown) => {
-      if (error instanceof UpstreamError && isPossibleBatchRejection(error.status, isThrifty)) {
-        batchSupport = onBatchHttpError(batchSupport, error.status, isUntried);
-        if (isUntried) return undefined;
-      }
+  ): Promise<
+    | { readonly outcomes: readonly RpcCallResult[] }
+    | { readonly namedLimit?: number | undefined; readonly limitTtlMs?: number | undefined }
+  > {
+    // For a size that was accepted before, an error counts as a failure of the endpoint.
+    const isUntried = calls.length > this.#largestAcceptedBatch;
+    let namedLimit: number | undefined;
+    let limitTtlMs: number | undefined;
+    try {
+      const outcomes = await this.#post(calls, context, (response, firstId) => {
+        this.#consecutiveServerErrors = 0;
+        const rejection = findBatchRejection(response);
+        if (rejection !== undefined) {
+          namedLimit = findNamedLimit(rejection.numbers, { smallest: 2, rejectedSize: calls.length });
+          if (isUntried) return undefined;
+          this.#largestAcceptedBatch = 1;
+        }
+        const parsed = parseBatchUnlessMixedUp(response, calls, firstId);
+        this.#assertChainId(calls[0], parsed?.[0]);
+        if (parsed === undefined) {
+          limitTtlMs = UNCERTAIN_LIMIT_TTL_MS;
+          this.#largestAcceptedBatch = 1;
+        }
+        return parsed;
+      });
+      if (outcomes === undefined) return { namedLimit, limitTtlMs };
+      this.#largestAcceptedBatch = Math.max(this.#largestAcceptedBatch, calls.length);
+      return { outcomes };
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || !this.#isBatchStatus(error.status)) throw error;
+      const isServerError = error.status >= 500;
+      this.#consecutiveServerErrors = isServerError ? this.#consecutiveServerErrors + 1 : 0;
+      if (isUntried) return isServerError ? { limitTtlMs: UNCERTAIN_LIMIT_TTL_MS } : {};
+      // Most server errors have nothing to do with the batch.
+      if (!isServerError || this.#consecutiveServerErrors >= MAX_CONSECUTIVE_SERVER_ERRORS)
+        this.#largestAcceptedBatch = 1;
       throw error;
-    });
-    if (outcomes !== undefined) batchSupport = onBatchAccepted(batchSupport, calls.length);
-    return outcomes;
+    }
   }
 
-  async function dispatch(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
-    if (calls.length === 1 || !shouldBatch(batchSupport, calls.length, now())) return sendSeparately(calls, context);
-    const outcomes = await sendBatched(calls, context);
-    if (outcomes !== undefined) return outcomes;
-    // The node may be failing, not the batch: one call goes ahead of the others to find out.
-    const [first, ...others] = calls;
-    const separate = [
-      ...(await sendSeparately(first === undefined ? [] : [first], context)),
-      ...(await sendSeparately(others, context)),
-    ];
-    batchSupport = onRejectionConfirmed(batchSupport, calls.length, now());
-    return separate;
+  /** Returns whether an HTTP status may mean that the endpoint rejects batches. */
+  #isBatchStatus(status: number | undefined): status is number {
+    if (status === undefined || UNRELATED_STATUSES.has(status)) return false;
+    return !this.#options.isThrifty || (status >= 400 && status < 500);
   }
 
-  /** Dispatches calls and, as the first of them, the one for the chain id. */
-  async function dispatchWithChainId(
+  /** @throws UpstreamError wrong_chain when the call reads the chain id and the result is another one */
+  #assertChainId(call: RpcCall | undefined, outcome: RpcCallResult | undefined): void {
+    if (call?.method !== CHAIN_ID_CALL.method || outcome === undefined) return;
+    if (Number(findRpcResult(outcome)) === this.#options.chainId) return;
+    throw new UpstreamError("serves another chain", { kind: "wrong_chain", retryAfterMs: WRONG_CHAIN_COOLDOWN_MS });
+  }
+
+  /**
+   * Sends calls in one HTTP request.
+   * @param parse parses the response; undefined: the endpoint rejects the calls
+   */
+  async #post<T>(
     calls: readonly RpcCall[],
-    context: SendContext,
-  ): Promise<readonly RpcCallResult[]> {
-    const chainIdCall = { ...CHAIN_ID_CALL, onRequest: calls[0]?.onRequest };
-    if (shouldBatchChainId(verification, calls)) return dispatch([chainIdCall, ...calls], context);
-    return (await Promise.all([sendSeparately([chainIdCall], context), dispatch(calls, context)])).flat();
+    { signal, onWait }: SendContext,
+    parse: (response: unknown, firstId: number) => T,
+  ): Promise<T> {
+    const { dispatcher, maxBytes, openMemory, acquireCalls, onEndpointRequest } = this.#options;
+    calls.find(({ onRequest }) => onRequest !== undefined)?.onRequest?.();
+    await acquireCalls?.(calls, signal, onWait);
+    const firstId = this.#lastRpcId + 1;
+    this.#lastRpcId += calls.length;
+    const body = encodeRequest(calls, firstId);
+    const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
+    const onEnd = onEndpointRequest?.({ endpoint: this.name, method, calls: calls.length });
+    let outcome: EndpointRequestOutcome = "invalid_response";
+    try {
+      const memberLimits = limitResponseMembers(calls);
+      const transport = {
+        ...this.#target.headers,
+        dispatcher,
+        maxBytes,
+        memberLimits,
+        ...(openMemory && { openMemory }),
+      };
+      const response = await fetchJson(this.#target.url, { ...transport, signal, body });
+      const result = parse(response, firstId);
+      outcome = result === undefined ? "rpc_error" : "ok";
+      return result;
+    } catch (error) {
+      outcome = error instanceof UpstreamError ? error.kind : "aborted";
+      // A request is also aborted when another endpoint was faster.
+      if (error instanceof UpstreamError && outcome !== "rpc_error" && outcome !== "aborted")
+        this.#lastFailure = error.message;
+      throw error;
+    } finally {
+      onEnd?.(outcome);
+    }
   }
-
-  return {
-    name,
-    async sendBatch(calls, signal, onWait) {
-      const requestedAt = now();
-      const context = { signal, onWait };
-      try {
-        if (isChainIdVerified(verification, requestedAt, isThrifty)) return await dispatch(calls, context);
-        // Concurrent requests each verify for themselves: none has to wait for another, or fails with it.
-        const [, ...outcomes] = await dispatchWithChainId(calls, context);
-        verification = onChainIdVerified(requestedAt);
-        return outcomes;
-      } catch (error) {
-        if (!(error instanceof RpcError)) verification = invalidateChainIdVerification(verification);
-        throw error;
-      }
-    },
-  };
 }

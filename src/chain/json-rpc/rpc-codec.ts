@@ -1,30 +1,18 @@
+import { unescape as decode } from "node:querystring";
+import type { JsonLimits } from "../../resilience/json-size.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
-import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";
-import { parseRevert } from "./revert-error.js";
+import {
+  classifyRpcError,
+  InvalidResultError,
+  parseRevert,
+  RpcError,
+  type RpcErrorClassification,
+} from "./rpc-errors.js";
 
-/** A JSON-RPC error that is not a revert: the node responds, but has no result for this call. */
-export class RpcError extends UpstreamError {
-  readonly classification: RpcErrorClassification | undefined;
-
-  constructor(message: string, classification?: RpcErrorClassification) {
-    super(message, { kind: "rpc_error" });
-    // Not enumerable, to keep it out of logs: its numbers are the upstream's own text.
-    Object.defineProperty(this, "classification", { value: classification, enumerable: false });
-  }
-}
-
-/** A result that the chain cannot have: the node lacks the requested data, or invents some. */
-export class InvalidResultError extends UpstreamError {
-  /** Whether the result is `0x`, as for a call to an address without a contract. */
-  readonly isEmpty: boolean;
-
-  constructor(result: unknown) {
-    super("returned an impossible result");
-    this.isEmpty = result === "0x";
-  }
-}
+export const CHAIN_ID_CALL: RpcCall = { method: "eth_chainId", params: [] };
+export const LATEST_BLOCK_CALL: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
 
 const isObjectOrNull = (result: unknown): boolean => typeof result === "object" && !Array.isArray(result);
 
@@ -41,6 +29,30 @@ const RESULT_VALIDATORS: ReadonlyMap<string, (result: unknown) => boolean> = new
   ["eth_getTransactionByHash", isObjectOrNull],
   ["eth_getTransactionReceipt", isObjectOrNull],
 ]);
+
+/** Moves user and password of a URL to an Authorization header, because HTTP clients do not send them from the URL. */
+export function extractBasicAuth(text: string): {
+  readonly url: string;
+  readonly headers: { readonly authorization?: string };
+} {
+  const url = new URL(text);
+  const { username, password } = url;
+  if (username === "" && password === "") return { url: text, headers: {} };
+  url.username = "";
+  url.password = "";
+  const userInfo = `${decode(username)}:${decode(password)}`;
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(userInfo).toString("base64")}` } };
+}
+
+/** More than a block header, a transaction or a receipt without logs has. */
+export const MEMBERS_PER_CALL = 128;
+/** Less than a log, a hash, a withdrawal or an address of an access list takes for each of its members. */
+export const BYTES_PER_MEMBER = 18;
+
+/** Returns how many members the JSON of the response to calls may have. */
+export function limitResponseMembers(calls: readonly RpcCall[]): Pick<JsonLimits, "members" | "bytesPerMember"> {
+  return { members: calls.length * MEMBERS_PER_CALL, bytesPerMember: BYTES_PER_MEMBER };
+}
 
 /** Encodes calls with ids that count up from `firstId`: one call as an object, several as a batch. */
 export function encodeRequest(calls: readonly RpcCall[], firstId: number): string {
@@ -99,10 +111,14 @@ export function parseBatchUnlessMixedUp(
   }
 }
 
-/** Returns whether a response rejects a batch as a whole: no list, or a list of only errors that are not reverts. */
-export function isBatchRejected(response: unknown): boolean {
-  if (!Array.isArray(response)) return true;
-  return response.length > 0 && response.every(isErrorResponse);
+/**
+ * Returns why a response rejects a batch as a whole: it is no list, or a list of only errors that are not reverts.
+ * undefined: it does not.
+ */
+export function findBatchRejection(response: unknown): RpcErrorClassification | undefined {
+  const members = Array.isArray(response) ? response : [response];
+  if (Array.isArray(response) && (members.length === 0 || !members.every(isErrorResponse))) return undefined;
+  return classifyRpcError((members[0] as { error?: unknown } | null)?.error);
 }
 
 function isErrorResponse(response: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
+import type { BlockRange, ChainClient, LogSearch, LogsResult, RpcCall } from "../chain-client.js";
 import { isBytes32, isHexData, toQuantity } from "../hex.js";
 import {
   type BlockHeader,
@@ -11,15 +11,14 @@ import {
   parseSender,
   type Receipt,
 } from "../json-rpc/parse-results.js";
-import { RevertError } from "../json-rpc/revert-error.js";
+import { RevertError } from "../json-rpc/rpc-errors.js";
 
 export type { BlockRange, LogFilter } from "../chain-client.js";
 export type { BlockHeader, Log, Receipt } from "../json-rpc/parse-results.js";
 
-/** Blocks from `from` up to `to`, or up to the head. */
-export interface LogRange {
-  readonly from: number;
-  readonly to: number | "latest";
+/** A search for logs whose range may end at the head. */
+export interface LogPageSearch extends Pick<LogSearch, "filter" | "newestFirst"> {
+  readonly range: { readonly from: number; readonly to: number | "latest" };
 }
 
 /** The logs of a range of blocks. */
@@ -34,30 +33,35 @@ export interface LogPage {
 // response. Results are well formed, but not necessarily true. The "required" variants expect data that is known to
 // exist: where one endpoint does not have it, the next one is tried.
 
+/** A call, and the parser of its result, which throws for a result that the call cannot have. */
+interface ParsedCall<T> extends Pick<RpcCall, "method" | "params"> {
+  readonly parse: (result: unknown) => T;
+}
+
 /** Reads the receipt of a transaction; undefined when the chain does not have it. */
 export async function readReceipt(
   client: ChainClient,
   hash: string,
   signal: AbortSignal,
 ): Promise<Receipt | undefined> {
-  return sendValidated(client, ...createReceiptCall(hash), signal, (result) => parseReceiptOf(client, hash, result));
+  return sendParsed(client, createReceiptCall(client, hash), signal);
 }
 
 /** Reads the receipt of a transaction that is known to exist. */
 export async function readRequiredReceipt(client: ChainClient, hash: string, signal: AbortSignal): Promise<Receipt> {
-  return sendValidated(client, ...createReceiptCall(hash), signal, (result) =>
-    requirePresent(client, parseReceiptOf(client, hash, result)),
-  );
+  return sendRequired(client, createReceiptCall(client, hash), signal);
 }
 
-function createReceiptCall(hash: string): [method: string, params: readonly unknown[]] {
-  return ["eth_getTransactionReceipt", [hash]];
-}
-
-function parseReceiptOf(client: ChainClient, hash: string, result: unknown): Receipt | undefined {
-  const receipt = parseReceipt(client, result);
-  if (receipt !== undefined && receipt.transactionHash !== hash.toLowerCase()) throw invalidResponse(client);
-  return receipt;
+function createReceiptCall(client: ChainClient, hash: string): ParsedCall<Receipt | undefined> {
+  return {
+    method: "eth_getTransactionReceipt",
+    params: [hash],
+    parse(result) {
+      const receipt = parseReceipt(client, result);
+      if (receipt !== undefined && receipt.transactionHash !== hash.toLowerCase()) throw invalidResponse(client);
+      return receipt;
+    },
+  };
 }
 
 /**
@@ -69,7 +73,7 @@ export async function readBlockHeader(
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
-  return sendValidated(client, ...createHeaderCall(block), signal, (result) => parseHeaderOf(client, block, result));
+  return sendParsed(client, createHeaderCall(client, block), signal);
 }
 
 /**
@@ -81,90 +85,59 @@ export async function readRequiredBlockHeader(
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader> {
-  return sendValidated(client, ...createHeaderCall(block), signal, (result) =>
-    requirePresent(client, parseHeaderOf(client, block, result)),
-  );
+  return sendRequired(client, createHeaderCall(client, block), signal);
 }
 
 export async function readLatestBlockHeader(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
   return readRequiredBlockHeader(client, "latest", signal);
 }
 
-function createHeaderCall(block: number | string): [method: string, params: readonly unknown[]] {
-  const encoded = typeof block === "number" ? toQuantity(block) : block;
-  return [isBytes32(block) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [encoded, false]];
-}
-
-function parseHeaderOf(client: ChainClient, block: number | string, result: unknown): BlockHeader | undefined {
-  const header = parseBlockHeader(client, result);
-  if (isBytes32(block) && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
-  if (typeof block === "number" && header !== undefined && header.number !== block) throw invalidResponse(client);
-  return header;
-}
-
-function requirePresent<T>(client: ChainClient, value: T | undefined): T {
-  if (value === undefined) throw invalidResponse(client);
-  return value;
+function createHeaderCall(client: ChainClient, block: number | string): ParsedCall<BlockHeader | undefined> {
+  const isHash = isBytes32(block);
+  return {
+    method: isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber",
+    params: [typeof block === "number" ? toQuantity(block) : block, false],
+    parse(result) {
+      const header = parseBlockHeader(client, result);
+      if (isHash && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
+      if (typeof block === "number" && header !== undefined && header.number !== block) throw invalidResponse(client);
+      return header;
+    },
+  };
 }
 
 /**
  * Reads the logs of as much of a range as an endpoint accepts at once: of its beginning, or of its end with `newestFirst`.
  * A read up to the head costs one request where an endpoint accepts that, and two more where none does.
- * @param range not empty
+ * @param search.range not empty, up to a block or to the head
  */
 export async function readLogPage(
   client: ChainClient,
-  filter: LogFilter,
-  { from, to }: LogRange,
-  { newestFirst }: { readonly newestFirst: boolean },
+  { filter, range: { from, to }, newestFirst }: LogPageSearch,
   signal: AbortSignal,
 ): Promise<LogPage> {
-  if (to === "latest") {
-    const all = await readLogsToHead(client, filter, from, signal);
-    if (all !== undefined) return all;
+  let found: LogsResult | undefined;
+  let end = to;
+  if (end === "latest") {
+    found = await client.getLogs({ filter, range: { from, to: Number.POSITIVE_INFINITY } }, signal);
+    end = found?.range.to ?? (await readLatestBlockHeader(client, signal)).number;
   }
-  const end = to === "latest" ? (await readLatestBlockHeader(client, signal)).number : to;
   if (end < from) return { logs: [], range: { from, to: end } };
-  const page = await fetchLogPage(client, filter, { from, to: end }, newestFirst, signal);
-  if (page === undefined) throw invalidResponse(client);
-  return page;
-}
-
-/** Reads the logs from a block up to the head in one request; undefined when no endpoint accepts that many blocks. */
-export function readLogsToHead(
-  client: ChainClient,
-  filter: LogFilter,
-  from: number,
-  signal: AbortSignal,
-): Promise<LogPage | undefined> {
-  return fetchLogPage(client, filter, { from, to: Number.POSITIVE_INFINITY }, false, signal);
-}
-
-async function fetchLogPage(
-  client: ChainClient,
-  filter: LogFilter,
-  requested: BlockRange,
-  newestFirst: boolean,
-  signal: AbortSignal,
-): Promise<LogPage | undefined> {
-  const response = await client.getLogs(filter, requested, newestFirst, signal);
-  if (response === undefined) return undefined;
-  const { result, range } = response;
-  const logs = parseLogs(client, result).filter(createLogMatcher(filter, range));
-  return { logs: logs.sort(compareLogs), range };
+  found ??= await client.getLogs({ filter, range: { from, to: end }, newestFirst }, signal);
+  if (found === undefined) throw invalidResponse(client);
+  const logs = parseLogs(client, found.result).filter(createLogMatcher(filter, found.range));
+  return { logs: logs.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex), range: found.range };
 }
 
 /** Reads the sender of a transaction, in lower case. */
 export async function readSender(client: ChainClient, hash: string, signal: AbortSignal): Promise<string> {
-  return sendValidated(client, "eth_getTransactionByHash", [hash], signal, (result) => parseSender(client, result));
+  const parse = (result: unknown): string => parseSender(client, result);
+  return sendParsed(client, { method: "eth_getTransactionByHash", params: [hash], parse }, signal);
 }
 
 /** Calls a contract and returns the result as an unsigned integer. */
 export async function readUint(client: ChainClient, to: string, data: string, signal: AbortSignal): Promise<bigint> {
-  return sendValidated(client, "eth_call", [{ to, data }, "latest"], signal, (result) => {
-    if (!isBytes32(result)) throw invalidResponse(client);
-    return BigInt(result);
-  });
+  return callContract(client, { to, data }, (result) => (isBytes32(result) ? BigInt(result) : undefined), signal);
 }
 
 /**
@@ -177,18 +150,25 @@ export async function callContract<T>(
   decode: (data: string) => T | undefined,
   signal: AbortSignal,
 ): Promise<T> {
-  return sendValidated(client, "eth_call", [call, "latest"], signal, (result) =>
-    requirePresent(client, isHexData(result) ? decode(result) : undefined),
-  );
+  const parse = (result: unknown): T | undefined => (isHexData(result) ? decode(result) : undefined);
+  return sendRequired(client, { method: "eth_call", params: [call, "latest"], parse }, signal);
+}
+
+/** Sends a call whose result has to be present. */
+function sendRequired<T>(client: ChainClient, call: ParsedCall<T | undefined>, signal: AbortSignal): Promise<T> {
+  const parse = (result: unknown): T => {
+    const value = call.parse(result);
+    if (value === undefined) throw invalidResponse(client);
+    return value;
+  };
+  return sendParsed(client, { ...call, parse }, signal);
 }
 
 /** Sends a call and parses its result. A result that `parse` rejects is a failure of the endpoint: the next is tried. */
-async function sendValidated<T>(
+async function sendParsed<T>(
   client: ChainClient,
-  method: string,
-  params: readonly unknown[],
+  { method, params, parse }: ParsedCall<T>,
   signal: AbortSignal,
-  parse: (result: unknown) => T,
 ): Promise<T> {
   const validate = (result: unknown): boolean => {
     try {
@@ -199,14 +179,10 @@ async function sendValidated<T>(
     }
   };
   try {
-    return parse(await client.send(method, params, signal, validate));
+    return parse(await client.send(method, params, signal, { validate }));
   } catch (error) {
     // None of these reads can revert on a chain that has Hop's contracts.
     if (error instanceof RevertError) throw invalidResponse(client);
     throw error;
   }
-}
-
-function compareLogs(a: Log, b: Log): number {
-  return a.blockNumber - b.blockNumber || a.logIndex - b.logIndex;
 }

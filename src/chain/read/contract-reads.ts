@@ -1,11 +1,11 @@
 import { ServiceError } from "../../errors.js";
 import { decodeUintAt, toFunctionSelector } from "../abi/abi-encoding.js";
 import { type ContractCall, decodeMulticall, encodeMulticall } from "../abi/multicall.js";
-import { type ChainClient, getRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
+import { type ChainClient, findRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
-import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { invalidResponse } from "../json-rpc/parse-results.js";
-import { InvalidResultError } from "../json-rpc/rpc-codec.js";
+import { LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
+import { InvalidResultError } from "../json-rpc/rpc-errors.js";
 
 export interface Block {
   readonly number: bigint;
@@ -13,7 +13,7 @@ export interface Block {
   readonly timeSeconds: bigint;
 }
 
-export interface ContractReadResult {
+interface ContractReadResult {
   /** The block in which all contract calls were made. */
   readonly block: Block;
   /** Return data of each contract call as 0x-prefixed hex; undefined for a call that reverted. */
@@ -22,15 +22,16 @@ export interface ContractReadResult {
   readonly outcomes: readonly RpcCallResult[];
 }
 
-export interface ContractReadOptions {
-  /** Address of Multicall3; undefined: the chain has none. */
-  readonly multicallAddress: string | undefined;
-  /** Whether contracts see block numbers of L1, as on Arbitrum's chains. */
-  readonly hasL1BlockNumbers: boolean;
+interface ContractReads {
+  readonly contractCalls: readonly ContractCall[];
+  /** Default: none. */
+  readonly otherCalls?: readonly RpcCall[];
 }
 
 const GET_BLOCK_NUMBER_SELECTOR = toFunctionSelector("getBlockNumber()");
 const GET_CURRENT_BLOCK_TIMESTAMP_SELECTOR = toFunctionSelector("getCurrentBlockTimestamp()");
+/** Chains where a contract sees the block number of L1 instead of its own. */
+const L1_BLOCK_NUMBER_SLUGS = new Set(["arbitrum", "nova"]);
 /** Arbitrum's precompile ArbSys, which returns the number of Arbitrum's own block. */
 const ARB_BLOCK_NUMBER_CALL: ContractCall = {
   to: "0x0000000000000000000000000000000000000064",
@@ -43,19 +44,22 @@ const MAX_RETURN_DATA_CHARS = 2050;
 /**
  * Makes contract calls in one block, along with other calls: in one JSON-RPC batch, or in two requests where there is no
  * Multicall3 and the block must be known first.
+ * @param multicallAddress address of Multicall3; undefined: the chain has none
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no response, or one that Multicall3 cannot give
  */
 export async function readContracts(
   client: ChainClient,
-  { multicallAddress, hasL1BlockNumbers }: ContractReadOptions,
-  contractCalls: readonly ContractCall[],
-  otherCalls: readonly RpcCall[],
+  multicallAddress: string | undefined,
+  reads: ContractReads,
   signal: AbortSignal,
 ): Promise<ContractReadResult> {
-  if (multicallAddress === undefined) return readContractsSingly(client, contractCalls, otherCalls, signal);
+  const { contractCalls, otherCalls = [] } = reads;
+  if (multicallAddress === undefined) return readContractsSingly(client, reads, signal);
   const blockCalls: readonly ContractCall[] = [
     { to: multicallAddress, data: GET_CURRENT_BLOCK_TIMESTAMP_SELECTOR },
-    hasL1BlockNumbers ? ARB_BLOCK_NUMBER_CALL : { to: multicallAddress, data: GET_BLOCK_NUMBER_SELECTOR },
+    L1_BLOCK_NUMBER_SLUGS.has(client.slug)
+      ? ARB_BLOCK_NUMBER_CALL
+      : { to: multicallAddress, data: GET_BLOCK_NUMBER_SELECTOR },
   ];
   const allCalls = [...blockCalls, ...contractCalls];
   const decode = (result: unknown) => (isHexData(result) ? decodeMulticall(result, allCalls.length) : undefined);
@@ -63,6 +67,10 @@ export async function readContracts(
     method: "eth_call",
     params: [{ to: multicallAddress, data: encodeMulticall(allCalls) }, "latest"],
     validate: (result) => decode(result) !== undefined,
+    parseHead(result) {
+      const block = decodeBlock(decode(result));
+      return block && { number: Number(block.number), timestamp: Number(block.timeSeconds) };
+    },
   };
   let allOutcomes: readonly RpcCallResult[];
   try {
@@ -70,21 +78,25 @@ export async function readContracts(
   } catch (error) {
     // An empty result from every node: the chain has no Multicall3 at this address.
     const cause = error instanceof ServiceError ? error.cause : undefined;
-    if (cause instanceof InvalidResultError && cause.isEmpty)
-      return readContractsSingly(client, contractCalls, otherCalls, signal);
+    if (cause instanceof InvalidResultError && cause.isEmpty) return readContractsSingly(client, reads, signal);
     throw error;
   }
   const [multicallOutcome, ...outcomes] = allOutcomes;
-  const results = decode(getRpcResult(multicallOutcome));
-  const [timeSeconds, number] = (results ?? []).map((result) => decodeUintAt(result ?? "0x", 0));
-  if (results === undefined || timeSeconds === undefined || number === undefined) throw invalidResponse(client);
-  return { block: { number, timeSeconds }, returnData: results.slice(blockCalls.length), outcomes };
+  const results = decode(findRpcResult(multicallOutcome));
+  const block = decodeBlock(results);
+  if (results === undefined || block === undefined) throw invalidResponse(client);
+  return { block, returnData: results.slice(blockCalls.length), outcomes };
+}
+
+/** Decodes the block from the results of a multicall, of which the first two are its time and its number. */
+function decodeBlock(results: readonly (string | undefined)[] | undefined): Block | undefined {
+  const [timeSeconds, number] = (results ?? []).slice(0, 2).map((result) => decodeUintAt(result ?? "0x", 0));
+  return timeSeconds === undefined || number === undefined ? undefined : { number, timeSeconds };
 }
 
 async function readContractsSingly(
   client: ChainClient,
-  contractCalls: readonly ContractCall[],
-  otherCalls: readonly RpcCall[],
+  { contractCalls, otherCalls = [] }: ContractReads,
   signal: AbortSignal,
 ): Promise<ContractReadResult> {
   const head = await client.send(LATEST_BLOCK_CALL.method, LATEST_BLOCK_CALL.params, signal);
@@ -95,7 +107,7 @@ async function readContractsSingly(
   return {
     block: { number: BigInt(number), timeSeconds: BigInt(timestamp) },
     returnData: outcomes.slice(0, contractCalls.length).map((outcome) => {
-      const result = getRpcResult(outcome);
+      const result = findRpcResult(outcome);
       return isHexData(result) && result.length <= MAX_RETURN_DATA_CHARS ? result : undefined;
     }),
     outcomes: outcomes.slice(contractCalls.length),
@@ -104,6 +116,6 @@ async function readContractsSingly(
 
 /** Decodes the first word of a result as an unsigned integer; undefined where the call reverted or returned none. */
 export function decodeUintResult(outcome: RpcCallResult | undefined): bigint | undefined {
-  const result = getRpcResult(outcome);
+  const result = findRpcResult(outcome);
   return isHexData(result) ? decodeUintAt(result, 0) : undefined;
 }

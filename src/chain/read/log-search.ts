@@ -1,61 +1,32 @@
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
-import {
-  type Log,
-  type LogPage,
-  type LogRange,
-  readLatestBlockHeader,
-  readLogPage,
-  readLogsToHead,
-} from "./chain-reads.js";
+import type { BlockRange, ChainClient, LogSearch } from "../chain-client.js";
+import { type Log, type LogPage, readLogPage } from "./chain-reads.js";
 
-interface LogPagesOptions {
-  /** Whether to start at the end of the range. */
-  readonly newestFirst: boolean;
-  /** Maximum number of concurrent requests. */
-  readonly maxParallel?: number;
-}
-
-export interface LogSearchOptions extends LogPagesOptions {
-  /** Returns whether the search can stop. Receives all logs found so far, in the order of the search. */
-  readonly isComplete?: (logs: readonly Log[]) => boolean;
-  /** Called with each page, in the order of the search. */
-  readonly onPage?: (page: LogPage) => void;
-}
-
-const DEFAULT_MAX_PARALLEL = 8;
+/** Pages that are read concurrently. */
+const MAX_PARALLEL_PAGES = 8;
 
 /**
- * Returns all logs in a range of blocks, in chain order or newest first. A search up to the head costs one request where
- * an endpoint accepts that.
+ * Returns all logs in a range of blocks, in chain order or newest first.
+ * @param search.isComplete returns whether the search can stop; receives all logs found so far, in the order of the search
+ * @param search.onPage called with each page, in the order of the search
  * @throws ServiceError UPSTREAM_UNAVAILABLE when a part of the range cannot be read, or the signal aborts
  */
 export async function searchLogs(
   client: ChainClient,
-  filter: LogFilter,
-  { from, to }: LogRange,
-  options: LogSearchOptions,
+  search: Pick<LogSearch, "filter" | "range" | "newestFirst"> & {
+    readonly isComplete?: (logs: readonly Log[]) => boolean;
+    readonly onPage?: (page: LogPage) => void;
+  },
   signal: AbortSignal,
 ): Promise<readonly Log[]> {
-  const { newestFirst, isComplete = () => false, onPage } = options;
+  const { isComplete, onPage } = search;
   const found: Log[] = [];
-  for await (const page of readPages()) {
-    const { logs } = page;
+  for await (const page of readLogPages(client, search, signal)) {
     onPage?.(page);
-    found.push(...(newestFirst ? logs.toReversed() : logs));
-    if (isComplete(found)) break;
+    found.push(...(search.newestFirst ? page.logs.toReversed() : page.logs));
+    if (isComplete?.(found)) break;
   }
   return found;
-
-  async function* readPages(): AsyncGenerator<LogPage, void> {
-    const all = to === "latest" ? await readLogsToHead(client, filter, from, signal) : undefined;
-    if (all !== undefined) {
-      yield all;
-      return;
-    }
-    const end = to === "latest" ? (await readLatestBlockHeader(client, signal)).number : to;
-    yield* readLogPages(client, filter, { from, to: end }, options, signal);
-  }
 }
 
 /**
@@ -65,15 +36,14 @@ export async function searchLogs(
  */
 async function* readLogPages(
   client: ChainClient,
-  filter: LogFilter,
-  range: BlockRange,
-  { newestFirst, maxParallel = DEFAULT_MAX_PARALLEL }: LogPagesOptions,
+  { filter, range, newestFirst = false }: LogSearch,
   signal: AbortSignal,
 ): AsyncGenerator<LogPage, void> {
   if (range.to < range.from) return;
   const scope = createAbortScope(signal);
 
-  const read = (part: BlockRange): Promise<LogPage> => readLogPage(client, filter, part, { newestFirst }, scope.signal);
+  const read = (part: BlockRange): Promise<LogPage> =>
+    readLogPage(client, { filter, range: part, newestFirst }, scope.signal);
 
   /** Reads all of a part, even when endpoints accept fewer blocks than before. */
   async function readAll(part: BlockRange): Promise<LogPage> {
@@ -95,7 +65,7 @@ async function* readLogPages(
     let remaining = subtractRange(range, first.range, newestFirst);
     const pending: Promise<LogPage>[] = [];
     while (remaining !== undefined || pending.length > 0) {
-      while (remaining !== undefined && pending.length < maxParallel) {
+      while (remaining !== undefined && pending.length < MAX_PARALLEL_PAGES) {
         const part: BlockRange = newestFirst
           ? { from: Math.max(remaining.to - width + 1, remaining.from), to: remaining.to }
           : { from: remaining.from, to: Math.min(remaining.from + width - 1, remaining.to) };

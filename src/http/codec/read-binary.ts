@@ -1,14 +1,18 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { createMessageFactory } from "./message-factory.js";
+import { MAX_LISTED_MESSAGES } from "../../operations/parameters.js";
+import { MAX_REQUEST_MEMBERS } from "./message-limits.js";
+import { createMessageFactory } from "./messages.js";
 
 /**
  * Reads a plain message: ASCII strings, doubles, uint32, and lists of strings and of plain messages, each with its
- * declared wire type. Returns undefined for any other input, valid or not, which the library then reads or rejects.
+ * declared wire type. Returns undefined for any other input, valid or not, which the library then reads or rejects, and
+ * as soon as there is more than a request may hold.
  */
 export type FastPathBinaryReader = (bytes: Buffer) => Message | undefined;
 
 type Fields = Message & Record<string, unknown>;
-type ReadMessage = (bytes: Buffer, start: number, end: number) => Message | undefined;
+/** @param left how many members the request may still have */
+type ReadMessage = (bytes: Buffer, start: number, end: number, left: { members: number }) => Message | undefined;
 
 interface BinaryField {
   readonly name: string;
@@ -26,7 +30,7 @@ const MAX_VARINT_BYTES = 4;
 /** Creates a reader for one message type. Its results equal those of the library's `fromBinary`. */
 export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryReader {
   const read = createMessageReader(schema, []);
-  return (bytes) => read(bytes, 0, bytes.length);
+  return (bytes) => read(bytes, 0, bytes.length, { members: MAX_REQUEST_MEMBERS });
 }
 
 function createMessageReader(schema: DescMessage, ancestors: readonly DescMessage[]): ReadMessage {
@@ -39,13 +43,14 @@ function createMessageReader(schema: DescMessage, ancestors: readonly DescMessag
     const readItem = field.message && createMessageReader(field.message, [...ancestors, schema]);
     fields[(field.number << 3) | wire] = { name: field.localName, isList: field.fieldKind === "list", readItem };
   }
-  return (bytes, start, end) => {
+  return (bytes, start, end, left) => {
     const message = newMessage() as Fields;
     let offset = start;
     while (offset < end) {
       const tag = bytes[offset++] ?? 0;
       const field = fields[tag];
-      if (field === undefined) return undefined;
+      if (field === undefined || left.members === 0) return undefined;
+      left.members -= 1;
       const wire = tag & 7;
       if (wire === WIRE_TYPE_FIXED64) {
         if (offset + 8 > end) return undefined;
@@ -67,11 +72,15 @@ function createMessageReader(schema: DescMessage, ancestors: readonly DescMessag
       }
       if (offset + value > end) return undefined;
       const { name, isList, readItem } = field;
+      const list = isList ? (message[name] as unknown[]) : undefined;
+      if (readItem !== undefined && list?.length === MAX_LISTED_MESSAGES) return undefined;
       const content =
-        readItem === undefined ? readText(bytes, offset, offset + value) : readItem(bytes, offset, offset + value);
+        readItem === undefined
+          ? readText(bytes, offset, offset + value)
+          : readItem(bytes, offset, offset + value, left);
       if (content === undefined) return undefined;
-      if (isList) (message[name] as unknown[]).push(content);
-      else message[name] = content;
+      if (list === undefined) message[name] = content;
+      else list.push(content);
       offset += value;
     }
     return message;

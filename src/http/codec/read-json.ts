@@ -1,169 +1,122 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { UNESCAPED_JSON_TEXT } from "./json-text.js";
-import { createMessageFactory } from "./message-factory.js";
+import { MAX_LISTED_MESSAGES } from "../../operations/parameters.js";
+import { isJsonWithinLimits, SHORT_JSON_BYTES } from "./message-limits.js";
+import { createMessageFactory, isUint32, type MessageFields } from "./messages.js";
 
 /**
- * Reads a plain message: one object of strings without escapes, numbers, and lists of such strings and of plain messages,
- * each field once. Returns undefined for any other input, valid or not, which the library then reads or rejects.
+ * Reads a plain message: one object of ASCII strings, numbers, and lists of such strings and of plain messages. Returns
+ * undefined for any other input, valid or not, which the library then reads or rejects, and for more than a request may hold.
  */
-export type FastPathJsonReader = (text: string) => Message | undefined;
+export type FastPathJsonReader = (bytes: Buffer) => Message | undefined;
 
-const NUMBER_PATTERN = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-const UINT32_PATTERN = /^(?:0|[1-9][0-9]{0,8})$/;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+/** Returns a JSON value as a message holds it; undefined if it is not plain. */
+type ReadValue = (json: unknown) => unknown;
 
 interface JsonField {
   readonly name: string;
   readonly bit: number;
-  readonly isList: boolean;
   readonly read: ReadValue;
 }
 
-/** Where a reader stands in a text. */
-interface Cursor {
-  readonly text: string;
-  offset: number;
-}
-
-/** Reads a value and moves the cursor behind it. Returns undefined for one that is not plain. */
-type ReadValue = (cursor: Cursor) => unknown;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+/** The last character of ASCII that is printable. Control characters are for `JSON.parse` to reject. */
+const LAST_PRINTABLE = 0x7e;
 
 /** Creates a reader for one message type. Its results equal those of the library's `fromJsonString`. */
 export function createFastPathJsonReader(schema: DescMessage): FastPathJsonReader {
-  const read = createMessageReader(schema, []);
-  return (text) => {
-    const cursor = { text, offset: skipWhitespace(text, 0) };
-    const message = read(cursor);
-    return skipWhitespace(text, cursor.offset) === text.length ? message : undefined;
+  const read = { members: 0 };
+  const readMessage = createMessageReader(schema, [], read);
+  return (bytes) => {
+    if (bytes.length > SHORT_JSON_BYTES && !isJsonWithinLimits(schema, bytes)) return undefined;
+    const colons = countColons(bytes);
+    if (colons === undefined) return undefined;
+    read.members = 0;
+    try {
+      const message = readMessage(JSON.parse(bytes.toString("latin1")));
+      // `JSON.parse` keeps the last of members with the same name, the library rejects them.
+      return colons === read.members ? message : undefined;
+    } catch {
+      return undefined;
+    }
   };
 }
 
+/** @param read counts the members of all objects */
 function createMessageReader(
   schema: DescMessage,
   ancestors: readonly DescMessage[],
-): (cursor: Cursor) => Message | undefined {
+  read: { members: number },
+): (json: unknown) => Message | undefined {
   const newMessage = createMessageFactory(schema);
   const members = new Map<string, JsonField>();
   schema.fields.forEach((field, index) => {
-    const read = createValueReader(field, [...ancestors, schema]);
+    const readValue = createFieldReader(field, [...ancestors, schema], read);
     // Bit operations work on 31 bits.
-    if (index > 30 || read === undefined) return;
-    const member = { name: field.localName, bit: 2 ** index, isList: field.fieldKind === "list", read };
+    if (index > 30 || readValue === undefined) return;
+    const member = { name: field.localName, bit: 2 ** index, read: readValue };
     members.set(field.name, member).set(field.jsonName, member);
   });
-
-  return (cursor) => {
-    const { text } = cursor;
+  return (json) => {
+    if (typeof json !== "object" || json === null || Array.isArray(json)) return undefined;
     const message = newMessage() as Message & Record<string, unknown>;
     let presentFields = 0;
-    if (text.charCodeAt(cursor.offset) !== OPEN_BRACE) return undefined;
-    let offset = skipWhitespace(text, cursor.offset + 1);
-    if (text.charCodeAt(offset) === CLOSE_BRACE) {
-      cursor.offset = offset + 1;
-      return message;
-    }
-    for (;;) {
-      if (text.charCodeAt(offset) !== QUOTE) return undefined;
-      const nameEnd = text.indexOf('"', offset + 1);
-      if (nameEnd === -1) return undefined;
-      const member = members.get(text.slice(offset + 1, nameEnd));
+    for (const key in json) {
+      const member = members.get(key);
+      // A field has two names: the library rejects an object with both.
       if (member === undefined || (presentFields & member.bit) !== 0) return undefined;
       presentFields |= member.bit;
-      offset = skipWhitespace(text, nameEnd + 1);
-      if (text.charCodeAt(offset) !== COLON) return undefined;
-      cursor.offset = skipWhitespace(text, offset + 1);
-      const value = member.isList ? readList(cursor, member.read) : member.read(cursor);
+      read.members += 1;
+      const value = member.read((json as MessageFields)[key]);
       if (value === undefined) return undefined;
       message[member.name] = value;
-      offset = skipWhitespace(text, cursor.offset);
-      const next = text.charCodeAt(offset);
-      if (next === CLOSE_BRACE) {
-        cursor.offset = offset + 1;
-        return message;
-      }
-      if (next !== COMMA) return undefined;
-      offset = skipWhitespace(text, offset + 1);
     }
+    return message;
   };
 }
 
-function createValueReader(field: DescField, ancestors: readonly DescMessage[]): ReadValue | undefined {
-  if (field.fieldKind === "list" && field.listKind === "message") {
-    return ancestors.includes(field.message) || field.message.typeName.startsWith("google.protobuf.")
-      ? undefined
-      : createMessageReader(field.message, ancestors);
-  }
+function createFieldReader(
+  field: DescField,
+  ancestors: readonly DescMessage[],
+  read: { members: number },
+): ReadValue | undefined {
   if (field.oneof !== undefined) return undefined;
-  if (field.fieldKind === "list") return field.scalar === ScalarType.STRING ? readText : undefined;
-  if (field.fieldKind !== "scalar") return undefined;
-  if (field.scalar === ScalarType.STRING) return readText;
-  if (field.scalar === ScalarType.UINT32) return (cursor) => readNumber(cursor, UINT32_PATTERN);
-  return field.scalar === ScalarType.DOUBLE ? (cursor) => readNumber(cursor, NUMBER_PATTERN) : undefined;
+  if (field.fieldKind !== "list") return field.fieldKind === "scalar" ? getScalarReader(field.scalar) : undefined;
+  const { message } = field;
+  if (message === undefined) return field.scalar === ScalarType.STRING ? createListReader(readText) : undefined;
+  const isPlain = !ancestors.includes(message) && !message.typeName.startsWith("google.protobuf.");
+  return isPlain ? createListReader(createMessageReader(message, ancestors, read), MAX_LISTED_MESSAGES) : undefined;
 }
 
-function readText(cursor: Cursor): string | undefined {
-  const { text, offset } = cursor;
-  if (text.charCodeAt(offset) !== QUOTE) return undefined;
-  const end = text.indexOf('"', offset + 1);
-  if (end === -1) return undefined;
-  cursor.offset = end + 1;
-  const value = text.slice(offset + 1, end);
-  return UNESCAPED_JSON_TEXT.test(value) ? value : undefined;
+function createListReader(readItem: ReadValue, maxItems = Number.POSITIVE_INFINITY): ReadValue {
+  return (json) => {
+    if (!Array.isArray(json) || json.length > maxItems) return undefined;
+    const items = json.map(readItem);
+    return items.includes(undefined) ? undefined : items;
+  };
 }
 
-function readNumber(cursor: Cursor, pattern: RegExp): number | undefined {
-  const end = findNumberEnd(cursor.text, cursor.offset);
-  const digits = cursor.text.slice(cursor.offset, end);
-  cursor.offset = end;
-  const value = Number(digits);
-  return pattern.test(digits) && Number.isFinite(value) ? value : undefined;
+function getScalarReader(scalar: ScalarType): ReadValue | undefined {
+  if (scalar === ScalarType.STRING) return readText;
+  if (scalar === ScalarType.UINT32) return (json) => (isUint32(json) ? json : undefined);
+  return scalar === ScalarType.DOUBLE ? readDouble : undefined;
 }
 
-function readList(cursor: Cursor, read: ReadValue): unknown[] | undefined {
-  const { text } = cursor;
-  if (text.charCodeAt(cursor.offset) !== OPEN_BRACKET) return undefined;
-  const items: unknown[] = [];
-  cursor.offset = skipWhitespace(text, cursor.offset + 1);
-  if (text.charCodeAt(cursor.offset) === CLOSE_BRACKET) {
-    cursor.offset += 1;
-    return items;
+function readText(json: unknown): string | undefined {
+  return typeof json === "string" ? json : undefined;
+}
+
+function readDouble(json: unknown): number | undefined {
+  return Number.isFinite(json) ? (json as number) : undefined;
+}
+
+/** Returns the number of colons in a text of ASCII without an escape; undefined for another text. */
+function countColons(bytes: Buffer): number | undefined {
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i] as number;
+    if (byte === COLON) count += 1;
+    else if (byte === BACKSLASH || byte > LAST_PRINTABLE) return undefined;
   }
-  for (;;) {
-    const item = read(cursor);
-    if (item === undefined) return undefined;
-    items.push(item);
-    const offset = skipWhitespace(text, cursor.offset);
-    const next = text.charCodeAt(offset);
-    cursor.offset = next === CLOSE_BRACKET ? offset + 1 : skipWhitespace(text, offset + 1);
-    if (next === CLOSE_BRACKET) return items;
-    if (next !== COMMA) return undefined;
-  }
-}
-
-function skipWhitespace(text: string, from: number): number {
-  let offset = from;
-  for (;;) {
-    const code = text.charCodeAt(offset);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return offset;
-    offset += 1;
-  }
-}
-
-/** Returns the end of the characters that numbers consist of. */
-function findNumberEnd(text: string, from: number): number {
-  let offset = from;
-  for (;;) {
-    const code = text.charCodeAt(offset);
-    const isDigit = code >= 0x30 && code <= 0x39;
-    // Plus, minus, dot, E and e.
-    if (!isDigit && code !== 0x2b && code !== 0x2d && code !== 0x2e && code !== 0x45 && code !== 0x65) return offset;
-    offset += 1;
-  }
+  return count;
 }

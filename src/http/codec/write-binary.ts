@@ -1,13 +1,11 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { GrowableBuffer } from "./growable-buffer.js";
-import { MAX_SAFE_BIGINT, UINT32_LIMIT } from "./integer-limits.js";
-import { readMember } from "./oneof-choice.js";
+import { getZero, MAX_SAFE_BIGINT, type MessageFields, readMember } from "./messages.js";
 
 /** Writes a message after `headroom` unused bytes. Throws if the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
 
-type Fields = Readonly<Record<string, unknown>>;
 /** Writes a field. Returns false for a value that only the library writes or rejects. */
 type WriteField = (out: GrowableBuffer, value: unknown) => boolean;
 
@@ -24,7 +22,7 @@ export function createBinaryWriter(schema: DescMessage): BinaryWriter {
   return (message, headroom) => {
     if (write !== undefined) {
       const out = new GrowableBuffer(headroom);
-      if (write(out, message as unknown as Fields)) return out.toBuffer();
+      if (write(out, message as unknown as MessageFields)) return out.toBuffer();
     }
     const bytes = toBinary(schema, message);
     const result = Buffer.allocUnsafe(headroom + bytes.length);
@@ -33,7 +31,7 @@ export function createBinaryWriter(schema: DescMessage): BinaryWriter {
   };
 }
 
-type WriteMessage = (out: GrowableBuffer, fields: Fields) => boolean;
+type WriteMessage = (out: GrowableBuffer, fields: MessageFields) => boolean;
 
 /** Returns undefined if the type has a field that only the library writes. */
 function createMessageWriter(schema: DescMessage, ancestors: readonly DescMessage[]): WriteMessage | undefined {
@@ -89,13 +87,6 @@ function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]):
   return (out, value) => value === undefined || write(out, value);
 }
 
-/** Returns the value with which a field with implicit presence is not written. */
-function getZero({ scalar }: DescField): unknown {
-  if (scalar === ScalarType.STRING) return "";
-  if (scalar === ScalarType.BOOL) return false;
-  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64 ? 0n : 0;
-}
-
 /** Creates a writer that writes defaults too. */
 function createSingularWriter({ number, scalar }: DescField): WriteField | undefined {
   switch (scalar) {
@@ -146,8 +137,7 @@ function createVarintWriter(number: number, isLong: boolean): WriteField {
       out.writeVarintField(tag, Number(value));
     } else {
       // Enums are signed: the fast path writes the positive half of the range.
-      if (typeof value !== "number" || !(value >= 0 && value < UINT32_LIMIT / 2) || !Number.isInteger(value))
-        return false;
+      if (typeof value !== "number" || !(value >= 0 && value < 2 ** 31) || !Number.isInteger(value)) return false;
       out.writeVarintField(tag, value);
     }
     return true;
@@ -167,7 +157,7 @@ function createNestedWriter(
   return (out, value) => {
     if (typeof value !== "object" || value === null) return false;
     const start = out.beginNested(tag, lengthBytes);
-    if (!write(out, value as Fields)) return false;
+    if (!write(out, value as MessageFields)) return false;
     lengthBytes = out.endNested(start, lengthBytes);
     return true;
   };

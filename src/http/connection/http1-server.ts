@@ -1,18 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { removeItem } from "../request/remove-item.js";
-import type { PipelineThrottle } from "./pipeline-throttle.js";
-import type { ResponseMonitor } from "./response-monitor.js";
+import type { Connection as AcceptedConnection, OverloadManager } from "../admission/overload-manager.js";
+import type { HttpLimits } from "./http-limits.js";
+import { Http1Connection, isPipelined } from "./http1-connection.js";
 
 /** How long the peer of a rejected connection may take to close. Closing at once would often lose the response. */
 const LINGER_MS = 1000;
 
 /**
- * How long an idle connection stays open beyond the time that Keep-Alive announces: a request that its caller sent in time
- * may be on its way, or wait to be read here.
+ * How long an idle connection stays open beyond the time that Keep-Alive announces: a request that its caller sent in
+ * time may be on its way, or wait to be read here.
  */
 const KEEP_ALIVE_GRACE_MS = 1000;
+
+/** Connections that may parse a burst at once before all connections are throttled, and for how long they are then. */
+const MAX_UNTHROTTLED_BURSTS = 4;
+const ALERT_MS = 60_000;
 
 /** Input that Node.js does not pass on as a request. */
 export interface HttpProtocolError {
@@ -26,8 +30,8 @@ export interface HttpProtocolError {
 export const HTTP_CONNECT_METHOD = "CONNECT";
 
 export interface Http1Options {
-  readonly throttle: PipelineThrottle;
-  readonly monitor: ResponseMonitor;
+  readonly limits: HttpLimits;
+  readonly overload: OverloadManager;
   isDraining(): boolean;
   onRequest(req: IncomingMessage, res: ServerResponse): void;
   /**
@@ -37,130 +41,136 @@ export interface Http1Options {
   onProtocolError(protocolError: HttpProtocolError, socket: Socket): string;
 }
 
-/** The responses of one HTTP/1.1 connection. */
-interface PendingResponses {
-  /** Responses that are not complete, in the order of their requests. */
-  readonly pending: ServerResponse[];
-  /** The response to the latest request, complete or not. */
-  latest: ServerResponse | undefined;
-}
+/** Accepts the requests of Node's HTTP/1.1 server and rejects invalid input. */
+export class Http1Server {
+  readonly #options: Http1Options;
+  readonly #connections = new Map<Duplex, Http1Connection>();
+  #bursts = 0;
+  /** When all connections are no longer throttled; 0: they are not. */
+  #alertEndsAt = 0;
 
-/** What a server knows of its HTTP/1.1 connections. */
-export interface Http1Connections {
-  /** Prepares a connection that the server has just accepted. `start` is what it has sent so far. */
-  adopt(socket: Socket, start: Buffer): void;
-  /** Returns the incomplete responses of a connection, in the order of their requests. */
-  getPendingResponses(socket: Duplex): readonly ServerResponse[];
-}
-
-/** Key of the responses of a connection. A property: the monitor reads those of ten thousand connections each second. */
-const RESPONSES = Symbol("responses");
-
-/** Accepts the requests of an HTTP/1.1 server and rejects invalid input. */
-export function serveHttp1(
-  http1: Server,
-  { throttle, monitor, isDraining, onRequest, onProtocolError }: Http1Options,
-): Http1Connections {
-  function getResponses(socket: Duplex & { [RESPONSES]?: PendingResponses }): PendingResponses {
-    const existing = socket[RESPONSES];
-    if (existing !== undefined) return existing;
-    const responses: PendingResponses = { pending: [], latest: undefined };
-    socket[RESPONSES] = responses;
-    return responses;
-  }
-  function adopt(socket: Socket, start: Buffer): void {
-    const { pending } = getResponses(socket);
-    // Pipelined responses are not told of the end of their connection.
-    socket.once("close", () => {
-      for (const res of [...pending]) removeResponse(socket, pending, res);
+  constructor(http1: Server, options: Http1Options) {
+    this.#options = options;
+    const serve = (req: IncomingMessage, res: ServerResponse): void => this.#serve(req, res);
+    http1.on("request", serve);
+    // RFC 9110 10.1.1: an unknown expectation may be ignored.
+    http1.on("checkExpectation", serve);
+    // No other timeout is set on these sockets, and the next request clears this one.
+    http1.on("timeout", (socket: Socket) => {
+      if (socket.timeout === KEEP_ALIVE_GRACE_MS) socket.destroy();
+      else socket.setTimeout(KEEP_ALIVE_GRACE_MS);
     });
-    throttle.adopt(socket, pending, start);
+    http1.on("clientError", (error, socket) => this.#onClientError(error, socket));
+    http1.on("connect", (_req, socket) => this.#onConnect(socket));
   }
-  function removeResponse(socket: Socket, pending: ServerResponse[], res: ServerResponse): void {
-    if (!removeItem(pending, res)) return;
-    throttle.requestEnded(socket);
-    monitor.requestEnded();
+
+  /**
+   * Adopts a connection that Node's server has just accepted. `start` is what it has sent so far, and not parsed yet.
+   */
+  adopt({ socket, caller }: AcceptedConnection, start: Buffer): Http1Connection {
+    const { limits, overload } = this.#options;
+    const connection = new Http1Connection({ socket, caller }, limits, overload);
+    this.#connections.set(socket, connection);
+    socket.once("close", () => this.#connections.delete(socket));
+    if (isPipelined(start) || performance.now() < this.#alertEndsAt) connection.throttle();
+    return connection;
   }
-  function serve(req: IncomingMessage, res: ServerResponse): void {
+
+  #serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req;
-    const responses = getResponses(socket);
-    const { pending } = responses;
+    const connection = this.#connections.get(socket);
     // After a response with `Connection: close` no further request is served.
-    if (socket.destroyed || responses.latest?.shouldKeepAlive === false) return;
-    pending.push(res);
-    responses.latest = res;
-    throttle.requestStarted(socket);
-    monitor.requestStarted();
+    if (connection === undefined || socket.destroyed || connection.latest?.shouldKeepAlive === false) return;
+    if (connection.add(res)) this.#noteBurst(connection);
+    const { isDraining, onRequest } = this.#options;
     res.on("close", () => {
-      removeResponse(socket, pending, res);
+      connection.remove(res);
       // A response that began before the drain did not announce the close.
       if (isDraining()) socket.destroySoon();
     });
     if (isDraining()) res.setHeader("Connection", "close");
     onRequest(req, res);
   }
-  http1.on("request", serve);
-  // RFC 9110 10.1.1: an unknown expectation may be ignored.
-  http1.on("checkExpectation", serve);
 
-  // No other timeout is set on these sockets, and the next request clears this one.
-  http1.on("timeout", (socket: Socket) => {
-    if (socket.timeout === KEEP_ALIVE_GRACE_MS) socket.destroy();
-    else socket.setTimeout(KEEP_ALIVE_GRACE_MS);
-  });
+  /**
+   * Throttles a connection that sends many requests at once, and all connections for a while if several do. Otherwise
+   * each of thousands of connections could send one burst before it is throttled itself.
+   */
+  #noteBurst(connection: Http1Connection): void {
+    // Not while Node.js parses the burst.
+    process.nextTick(() => connection.throttle());
+    const now = performance.now();
+    if (now >= this.#alertEndsAt && this.#alertEndsAt > 0) {
+      this.#bursts = 0;
+      this.#alertEndsAt = 0;
+    }
+    this.#bursts += 1;
+    if (this.#bursts <= MAX_UNTHROTTLED_BURSTS && this.#alertEndsAt === 0) return;
+    // A connection in the middle of its own burst follows when Node.js has parsed it.
+    for (const other of this.#connections.values()) if (!other.isBursting) other.throttle();
+    this.#alertEndsAt = now + ALERT_MS;
+  }
 
-  const rejected = new WeakSet<Duplex>();
-  function reject(socket: Duplex, response: string | undefined): void {
-    rejected.add(socket);
-    throttle.discard(socket);
-    if (response === undefined || !socket.writable) {
+  #onClientError(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) {
       socket.destroy();
       return;
     }
-    socket.end(response);
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  }
-  /** Closes an unreadable connection once the responses to earlier requests are complete. */
-  function closeAfter(socket: Duplex, responses: readonly ServerResponse[]): void {
-    rejected.add(socket);
-    throttle.discard(socket);
-    let remaining = responses.length;
-    for (const response of responses) {
-      response.once("close", () => {
-        remaining -= 1;
-        if (remaining === 0) socket.destroy();
-      });
-    }
-  }
-  http1.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
-    if (rejected.has(socket)) return;
-    const code = error.code ?? "";
-    const { pending: responses, latest } = getResponses(socket);
-    const open = latest !== undefined && responses.includes(latest) ? latest : undefined;
-    const complete = responses.filter((response) => response.req.complete);
+    if (connection.isRejected) return;
+    const { code = "", rawPacket = Buffer.alloc(0) } = error;
+    const { pending, latest } = connection;
+    const open = latest !== undefined && pending.includes(latest) ? latest : undefined;
+    const complete = pending.filter((response) => response.req.complete);
     const isAnswered = latest !== undefined && open === undefined && !latest.req.complete;
-    if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) reject(socket, undefined);
+    if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) reject(connection, socket);
     else if (complete.length > 0) {
       // Malformed input after complete requests: their responses are still sent, and an error response must not be
       // taken for one of them.
-      closeAfter(socket, complete);
-    } else if (open?.headersSent) reject(socket, undefined);
-    else reject(socket, onProtocolError({ code, rawPacket: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
-  });
-  http1.on("connect", (_req, socket) => {
-    const earlier = [...getResponses(socket).pending];
-    if (earlier.length > 0) {
-      closeAfter(socket, earlier);
-      // Node.js has let go of the connection: nobody else tells a large response to go on, or reads until the end.
-      socket.on("drain", () => {
-        for (const response of earlier) response.emit("drain");
-      });
-      socket.resume();
-    } else reject(socket, onProtocolError({ code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
-  });
+      closeAfter(connection, socket, complete);
+    } else if (open?.headersSent) reject(connection, socket);
+    else reject(connection, socket, this.#options.onProtocolError({ code, rawPacket }, socket as Socket));
+  }
 
-  return {
-    adopt,
-    getPendingResponses: (socket) => getResponses(socket).pending,
-  };
+  #onConnect(socket: Duplex): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    const earlier = [...connection.pending];
+    if (earlier.length === 0) {
+      const protocolError = { code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) };
+      reject(connection, socket, this.#options.onProtocolError(protocolError, socket as Socket));
+      return;
+    }
+    closeAfter(connection, socket, earlier);
+    // Node.js has detached the connection: it neither continues a large response nor reads until the end.
+    socket.on("drain", () => {
+      for (const response of earlier) response.emit("drain");
+    });
+    socket.resume();
+  }
+}
+
+/** Closes a connection because of its input, after a response if there is one. */
+function reject(connection: Http1Connection, socket: Duplex, response?: string): void {
+  connection.isRejected = true;
+  connection.discardInput();
+  if (response === undefined || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(response);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** Closes an unreadable connection once the responses to earlier requests are complete. */
+function closeAfter(connection: Http1Connection, socket: Duplex, responses: readonly ServerResponse[]): void {
+  connection.isRejected = true;
+  connection.discardInput();
+  let remaining = responses.length;
+  for (const response of responses) {
+    response.once("close", () => {
+      remaining -= 1;
+      if (remaining === 0) socket.destroy();
+    });
+  }
 }

@@ -1,34 +1,32 @@
-import { createServer as createHttp1Server } from "node:http";
+import type { EventEmitter } from "node:events";
+import { createServer as createHttp1Server, type Server } from "node:http";
 import {
   createServer as createHttp2Server,
+  type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { FairScheduler } from "../../resilience/fair-scheduler.js";
+import { Connection, type OverloadManager } from "../admission/overload-manager.js";
+import { readBuffered } from "../request/body.js";
+import { identifyCaller } from "../request/caller.js";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
-import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
-import { createFairScheduler, createTurnQueue } from "./fair-scheduler.js";
-import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js";
+import { shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
-import { type Http1Options, serveHttp1 } from "./http1-server.js";
-import { serveInTurn } from "./http2/deferred-stream.js";
-import { grantContinue } from "./http2/expect-continue.js";
-import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2/http2-session-monitor.js";
-import { deferSessionEnd } from "./http2/session-end.js";
-import { closeSessionGracefully } from "./http2/session-shutdown.js";
-import { createPipelineThrottle } from "./pipeline-throttle.js";
-import { sniffProtocol } from "./protocol-sniffer.js";
-import { createResponseMonitor, type ResponseCutCause } from "./response-monitor.js";
+import { type Http1Options, Http1Server } from "./http1-server.js";
+import { Http2Connection, SESSION_ERROR_CODES } from "./http2-connection.js";
+import { deferSessionEnd, grantContinue, serveInTurn } from "./http2-session.js";
 
 /** How long a connection is silent before TCP keep-alive probes its peer. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
 
-/** Open streams of a session beyond which further ones wait for their turn. Plain gRPC calls always do. */
-const MAX_IMMEDIATE_STREAMS = 8;
-
 /** Interval of the timeout checks of HTTP/1.1 connections. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1000;
+
+/** The first bytes of every HTTP/2 connection (RFC 9113 3.4); no HTTP/1.1 request begins with them. */
+const HTTP2_PREFACE_START = "PRI";
 
 /** Errors of HTTP/2 sessions that are caused by their input, not by their end. */
 const REPORTED_SESSION_ERRORS: ReadonlySet<string | undefined> = new Set([
@@ -41,6 +39,7 @@ export interface HttpSocketListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly limits: HttpLimits;
+  readonly overload: OverloadManager;
   onRequest(req: HttpRequest, res: HttpResponse): void;
   /**
    * Begins an HTTP/2 stream below Node's requests and responses and returns the work of its turn, or returns undefined.
@@ -60,59 +59,130 @@ export interface HttpSocketListenerOptions {
   identifyCaller(address: string | undefined, headers: IncomingHttpHeaders): string;
 }
 
-/** The memory that callers occupy. */
-export interface ConnectionLoad {
-  readonly connections: number;
-  /** Open requests over HTTP/2, and unanswered requests over HTTP/1.1 beyond the first of each connection. */
-  readonly openStreams: number;
-  readonly pipelinedRequests: number;
-  /** Response bytes that are not read yet. */
-  readonly unsentBytes: number;
-  /** How many connections and streams have been refused or closed at a limit so far, by cause. */
-  readonly cuts: Readonly<Record<ResponseCutCause | "open_streams", number>>;
-}
+/** The arguments of Node's "stream" event. */
+type StreamEvent = [ServerHttp2Stream, IncomingHttpHeaders, flags: number, rawHeaders: readonly string[]];
 
-export interface HttpSocketListener {
+/** Listens for HTTP/1.1 and for cleartext HTTP/2 with prior knowledge on one port. */
+export class HttpSocketListener {
+  readonly #options: HttpSocketListenerOptions;
+  /**
+   * Begins one session per turn, with up to 64 KiB of requests. Sessions that begin together would share the last
+   * places for streams: each would hold some, so that none ends for its refused streams, and a hundred of them took 80
+   * MB more. It leaves no turns to new connections, since each of them may begin a session.
+   */
+  readonly #sessionScheduler = new FairScheduler({ turnMs: 0 });
+  readonly #http1: Server;
+  readonly #http2: Http2Server;
+  readonly #http1Server: Http1Server;
+  /** Listeners of Node.js: one serves HTTP/1.1 on a connection, the other turns an HTTP/2 stream into a request. */
+  readonly #acceptHttp1: (socket: Socket) => void;
+  readonly #emitRequest: (...event: StreamEvent) => void;
+  #accepted = 0;
+  #isDraining = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: HttpSocketListenerOptions) {
+    this.#options = options;
+    this.#http1 = createHttp1(options.limits);
+    this.#http2 = createHttp2(options.limits);
+    // The HTTP/1.1 server listens: its timeouts run only then. It gets connections back that are known to be HTTP/1.1.
+    this.#acceptHttp1 = takeListener(this.#http1, "connection").bind(this.#http1);
+    this.#http1.on("connection", (socket: Socket) => this.#accept(socket));
+    this.#http1Server = new Http1Server(this.#http1, {
+      ...options,
+      isDraining: () => this.#isDraining,
+    });
+    const { onRequest, onProtocolError } = options;
+    this.#http2.on("request", onRequest);
+    // Node.js has it once there is a listener for requests. It gets the streams that no fast path serves.
+    this.#emitRequest = takeListener(this.#http2, "stream").bind(this.#http2);
+    this.#http2.on("connect", onRequest);
+    this.#http2.on("checkExpectation", onRequest);
+    this.#http2.on("checkContinue", (_req, res) => grantContinue(res)).on("checkContinue", onRequest);
+    this.#http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
+      if (REPORTED_SESSION_ERRORS.has(code)) onProtocolError({ code, rawPacket: Buffer.alloc(0) }, session.socket);
+    });
+  }
+
   /** Starts to accept connections. Rejects if the address is not available. */
-  listen(): Promise<AddressInfo>;
+  listen(): Promise<AddressInfo> {
+    const http1 = this.#http1;
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      http1.once("error", reject);
+      http1.listen(port, host, () => {
+        http1.off("error", reject);
+        // A connection that cannot be accepted, for example for lack of file descriptors, must not end the process.
+        http1.on("error", () => {});
+        resolve(http1.address() as AddressInfo);
+      });
+    });
+  }
+
   /**
    * Accepts no more connections and requests, waits up to `graceMs` for those in progress, then closes what is left.
    */
-  close(graceMs: number): Promise<void>;
-  getLoad(): ConnectionLoad;
+  close(graceMs: number): Promise<void> {
+    if (this.#closed === undefined) {
+      this.#isDraining = true;
+      this.#closed = shutDownGracefully(this.#http1, this.#options.overload, () => this.#accepted, graceMs);
+    }
+    return this.#closed;
+  }
+
+  #accept(socket: Socket): void {
+    this.#accepted += 1;
+    this.#options.overload.eventLoop.noteAccepted();
+    const connection = new Connection(socket, identifyCaller(socket.remoteAddress, undefined));
+    if (!this.#options.overload.tryAddConnection(connection)) return;
+    sniffProtocol(socket, this.#options.limits.headersMs, (isHttp2, start) => {
+      if (isHttp2) {
+        this.#sessionScheduler.schedule(connection, () => socket.destroyed || this.#startSession(connection));
+        return;
+      }
+      this.#acceptHttp1(socket);
+      connection.protocol = this.#http1Server.adopt(connection, start);
+    });
+  }
+
+  #startSession(connection: Connection): void {
+    const { socket } = connection;
+    // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
+    socket.allowHalfOpen = false;
+    const adopt = (session: ServerHttp2Session): void => {
+      deferSessionEnd(session);
+      const protocol = new Http2Connection(session, socket, this.#options);
+      connection.protocol = protocol;
+      if (this.#isDraining) protocol.closeGracefully();
+      // The headers in their flat form are not in Node's types.
+      session.on("stream", (stream, headers, flags, ...more: string[][]) =>
+        this.#onStream(protocol, [stream, headers, flags, more[0] ?? []]),
+      );
+    };
+    this.#http2.once("session", adopt);
+    this.#http2.emit("connection", socket);
+    this.#http2.off("session", adopt);
+  }
+
+  #onStream(connection: Http2Connection, event: StreamEvent): void {
+    const [stream, headers, , rawHeaders] = event;
+    const { identifyCaller, onStream, overload } = this.#options;
+    const caller = identifyCaller(connection.address, headers);
+    if (!connection.admit(stream, caller)) {
+      // A stream that is not served has no other listener.
+      stream.on("error", ignoreError);
+      return;
+    }
+    const serve = (): void => this.#emitRequest(...event);
+    const work = onStream(stream, headers, rawHeaders, serve);
+    // All streams that one read returns are served after it, when most of their bodies are complete.
+    if (work !== undefined) overload.eventLoop.schedule({ caller }, work);
+    else serveInTurn(stream, { caller }, overload.eventLoop, serve);
+  }
 }
 
-/** Listens for HTTP/1.1 and for cleartext HTTP/2 with prior knowledge on one port. */
-export function createHttpSocketListener({
-  host,
-  port,
-  limits,
-  onRequest,
-  onStream,
-  onProtocolError,
-  identifyCaller,
-}: HttpSocketListenerOptions): HttpSocketListener {
-  const unsniffed = new Set<Socket>();
-  let accepted = 0;
-  const schedule = createFairScheduler(() => accepted);
-  // A session begins with up to 64 KiB of requests.
-  const startInTurn = createTurnQueue();
-  const throttle = createPipelineThrottle(limits, schedule);
-  const monitor = createResponseMonitor(limits, {
-    getCallers: () => sockets.callers,
-    getStreams(socket) {
-      const session = sessionBySocket.get(socket);
-      return session && sessions.getStreams(session);
-    },
-    getPendingResponses: (socket) => http1Connections.getPendingResponses(socket),
-    countHeldBytes: throttle.countHeldBytes,
-  });
-  const sessions = createHttp2SessionMonitor({ limits, monitor, identifyCaller });
-  const sessionBySocket = new WeakMap<Socket, ServerHttp2Session>();
-  let isDraining = false;
-  let closed: Promise<void> | undefined;
-
-  const http1 = createHttp1Server({
+function createHttp1(limits: HttpLimits): Server {
+  return createHttp1Server({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
@@ -124,8 +194,10 @@ export function createHttpSocketListener({
     // Node.js would respond without a body; the dispatcher checks the header.
     requireHostHeader: false,
   });
+}
 
-  const http2 = createHttp2Server({
+function createHttp2(limits: HttpLimits): Http2Server {
+  return createHttp2Server({
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
       maxHeaderListSize: limits.headerBytes,
@@ -134,117 +206,50 @@ export function createHttpSocketListener({
     // Node.js resets streams above it; up to it the dispatcher responds with an error.
     maxHeaderListPairs: 4 * limits.headers,
   });
+}
 
-  // The HTTP/1.1 server listens: its timeouts run only then. It gets connections back that are known to be HTTP/1.1.
-  const [acceptHttp1] = http1.listeners("connection");
-  if (acceptHttp1 === undefined) throw new Error("this version of Node.js has no connection listener for HTTP/1.1");
-  http1.removeAllListeners("connection");
-  http1.on("connection", (socket: Socket) => {
-    accepted += 1;
-    if (!sockets.tryAdd(socket)) return;
-    unsniffed.add(socket);
-    socket.once("close", () => unsniffed.delete(socket));
-    sniffProtocol(socket, limits.headersMs, (isHttp2, start) => {
-      if (isHttp2) return startInTurn(() => !socket.destroyed && startSession(socket));
-      unsniffed.delete(socket);
-      acceptHttp1.call(http1, socket);
-      http1Connections.adopt(socket, start);
-    });
-  });
-  function startSession(socket: Socket): void {
-    unsniffed.delete(socket);
-    // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
-    socket.allowHalfOpen = false;
-    const storeSession = (session: ServerHttp2Session): void => {
-      sessionBySocket.set(socket, session);
-      deferSessionEnd(session);
-      if (!session.destroyed) sessions.add(session, socket);
-      if (isDraining) closeSessionGracefully(session, socket);
-      session.on("stream", (stream, headers, flags, ...extra: string[][]) =>
-        onSessionStream(session, stream, headers, flags, extra[0] ?? []),
-      );
-    };
-    http2.once("session", storeSession);
-    http2.emit("connection", socket);
-    http2.off("session", storeSession);
+/** Removes the listener by which Node.js itself serves an event, and returns it. */
+function takeListener(server: EventEmitter, event: string): ReturnType<EventEmitter["listeners"]>[number] {
+  const [listener] = server.listeners(event);
+  if (listener === undefined) throw new Error(`this version of Node.js has no listener for "${event}"`);
+  server.removeAllListeners(event);
+  return listener;
+}
+
+/**
+ * Detects the protocol of a new connection and puts the bytes it has read back. Closes a connection that ends earlier
+ * or sends too little within `timeoutMs`.
+ * @param onDetected called once, unless the connection closes first; `start` is what the connection has sent so far
+ */
+function sniffProtocol(socket: Socket, timeoutMs: number, onDetected: (isHttp2: boolean, start: Buffer) => void): void {
+  let start: Buffer = Buffer.alloc(0);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+
+  function onReadable(): void {
+    const chunk = readBuffered(socket);
+    if (chunk === null) return;
+    start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
+    if (start.length < HTTP2_PREFACE_START.length) return;
+    end();
+    socket.unshift(start);
+    onDetected(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START, start);
+  }
+  /** Leaves no listener that would keep this scope in memory for as long as the connection is open. */
+  function end(): void {
+    clearTimeout(timer);
+    socket.off("readable", onReadable);
+    socket.off("end", destroy);
+    socket.off("close", end);
   }
 
-  const http1Connections = serveHttp1(http1, {
-    ...{ throttle, monitor, onRequest, onProtocolError },
-    isDraining: () => isDraining,
-  });
-  http2.on("request", onRequest);
-  // Node.js turns streams into requests by a listener. It gets the streams that no fast path serves.
-  const emitRequest = http2.listeners("stream")[0];
-  if (emitRequest === undefined) throw new Error("this version of Node.js has no stream listener for HTTP/2");
-  http2.removeAllListeners("stream");
-  function onSessionStream(
-    session: ServerHttp2Session,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    flags: number,
-    rawHeaders: readonly string[],
-  ): void {
-    const serve = () => void emitRequest?.call(http2, stream, headers, flags, rawHeaders);
-    const place = sessions.addStream(session, stream, headers);
-    const work = place > 0 ? onStream(stream, headers, rawHeaders, serve) : undefined;
-    // All streams that one read returns are served after it, when most of their bodies are complete.
-    if (work !== undefined) schedule(work);
-    else if (place > 0 && place <= MAX_IMMEDIATE_STREAMS) serve();
-    else {
-      // A stream that is not served at once has no other listener.
-      stream.on("error", ignoreError);
-      if (place > 0) serveInTurn(stream, schedule, serve);
-    }
-  }
-  http2.on("connect", onRequest);
-  http2.on("checkExpectation", onRequest);
-  http2.on("checkContinue", (_req, res) => grantContinue(res)).on("checkContinue", onRequest);
-  http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
-    if (REPORTED_SESSION_ERRORS.has(code)) onProtocolError({ code, rawPacket: Buffer.alloc(0) }, session.socket);
-  });
+  socket.on("readable", onReadable);
+  socket.on("end", destroy);
+  socket.on("error", destroy);
+  socket.on("close", end);
+}
 
-  const isIdle = (socket: Socket): boolean => {
-    const session = sessionBySocket.get(socket);
-    return session === undefined ? http1Connections.getPendingResponses(socket).length === 0 : sessions.isIdle(session);
-  };
-  const sockets = createConnectionRegistry(capToFileDescriptorLimit(limits.connections), isIdle);
-  const targets: ShutdownTargets = {
-    http1,
-    sockets,
-    sessions,
-    unsniffed,
-    getSession: (socket) => sessionBySocket.get(socket),
-    getPendingResponses: http1Connections.getPendingResponses,
-    countAccepted: () => accepted,
-  };
-
-  return {
-    listen: () =>
-      new Promise((resolve, reject) => {
-        http1.once("error", reject);
-        http1.listen(port, host, () => {
-          http1.off("error", reject);
-          // A connection that cannot be accepted, for example for lack of file descriptors, must not end the process.
-          http1.on("error", () => {});
-          resolve(http1.address() as AddressInfo);
-        });
-      }),
-    close(graceMs) {
-      if (closed === undefined) {
-        isDraining = true;
-        closed = shutDownGracefully(targets, graceMs);
-      }
-      return closed;
-    },
-    getLoad: () => ({
-      connections: sockets.count(),
-      openStreams: sessions.countStreams(),
-      pipelinedRequests: throttle.countPipelined(),
-      unsentBytes: monitor.countUnsentBytes(),
-      cuts: { ...monitor.getCuts(), open_streams: sessions.countRefused() },
-    }),
-  };
+function destroy(this: Socket): void {
+  this.destroy();
 }
 
 function ignoreError(): void {}

@@ -1,13 +1,9 @@
 import { ServiceError } from "../../errors.js";
-import { ALL_METHODS, type HeaderList } from "../request/response.js";
+import { createHeadersTooLargeError, createUrlTooLongError } from "../admission/request-admission.js";
+import { SUPPORTED_METHODS } from "../request/response.js";
+import type { HeaderList } from "../request/response-headers.js";
 import type { HttpLimits } from "./http-limits.js";
 import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./http1-server.js";
-
-export interface HttpProtocolErrorResponse {
-  readonly status: number;
-  readonly error: ServiceError;
-  readonly headers?: HeaderList;
-}
 
 /** Errors of HTTP/2 sessions that sent too much. All others are malformed input. */
 const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set([
@@ -20,10 +16,10 @@ const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set([
 export function toHttpProtocolErrorResponse(
   { code, rawPacket }: HttpProtocolError,
   limits: HttpLimits,
-): HttpProtocolErrorResponse {
+): { readonly status: number; readonly error: ServiceError; readonly headers?: HeaderList } {
   if (code === HTTP_CONNECT_METHOD) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", "the method CONNECT is not supported");
-    return { status: 405, error, headers: ["allow", ALL_METHODS] };
+    return { status: 405, error, headers: ["allow", SUPPORTED_METHODS] };
   }
   if (code === "HPE_HEADER_OVERFLOW") {
     const line = rawPacket.subarray(0, limits.urlBytes);
@@ -38,15 +34,4 @@ export function toHttpProtocolErrorResponse(
     return { status: 429, error: new ServiceError("RATE_LIMITED", "the connection sent too much data") };
   }
   return { status: 400, error: new ServiceError("INVALID_PARAMETER", "malformed HTTP request") };
-}
-
-export function createUrlTooLongError({ urlBytes }: HttpLimits): ServiceError {
-  return new ServiceError("INVALID_PARAMETER", `the URL is longer than ${urlBytes} bytes`);
-}
-
-export function createHeadersTooLargeError({ headerBytes, headers }: HttpLimits): ServiceError {
-  return new ServiceError(
-    "INVALID_PARAMETER",
-    `the headers are longer than ${headerBytes} bytes, or more than ${headers}`,
-  );
 }

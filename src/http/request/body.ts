@@ -1,6 +1,8 @@
+import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ServiceError } from "../../errors.js";
-import type { BodyBudget } from "../admission/body-budget.js";
+import type { IncomingBody } from "../admission/incoming-body.js";
+import type { OverloadManager } from "../admission/overload-manager.js";
 import { toConnectError } from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
 
@@ -21,7 +23,7 @@ export interface BodyLimits {
   /** Ends streams of messages. */
   readonly draining: AbortSignal;
   /** Counts the body while it is incomplete. */
-  readonly budget: BodyBudget;
+  readonly overload: Pick<OverloadManager, "receiveBody">;
   /** Package that defines the reasons of errors. */
   readonly errorDomain: string;
 }
@@ -72,10 +74,15 @@ export const ENVELOPE_BYTES = 5;
  */
 export function collectBody(
   { req, res, context }: IncomingCall,
-  { maxBytes, timeoutMs, remainingMs, budget }: Pick<BodyLimits, "maxBytes" | "timeoutMs" | "remainingMs" | "budget">,
+  {
+    maxBytes,
+    timeoutMs,
+    remainingMs,
+    overload,
+  }: Pick<BodyLimits, "maxBytes" | "timeoutMs" | "remainingMs" | "overload">,
   onDone: (body: Buffer | undefined, buffered: BufferedBody) => void,
 ): void {
-  const body = budget.receive(context, () => {
+  const body = overload.receiveBody(context, () => {
     closeAfterResponse(res);
     fail("overloaded");
   });
@@ -97,9 +104,16 @@ export function collectBody(
     if (body.size > maxBytes) fail();
   }
   function onEnd(): void {
-    stop();
-    const [first] = chunks;
-    onDone(first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first, { chunks, failure: undefined });
+    stopTimer();
+    req.off("data", onData).off("end", onEnd).off("close", stop);
+    context.continueInTurn(() => {
+      // Refused meanwhile: it counts until its turn.
+      if (body.weight === 0) return;
+      body.end();
+      const [first] = chunks;
+      const whole = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
+      if (!context.isAborted) onDone(whole, { chunks, failure: undefined });
+    }, body.size);
   }
   req.on("data", onData).on("end", onEnd).on("close", stop);
 }
@@ -123,71 +137,106 @@ export async function* replayBody(
  * Unlike Node's own iterator it keeps the connection usable when reading stops early, so that the response can still be
  * sent, and it joins small chunks.
  */
-export async function* readBody(
-  { req, context }: Omit<IncomingCall, "res">,
-  { maxBytes, timeoutMs, remainingMs = Number.POSITIVE_INFINITY, draining, budget, errorDomain }: BodyLimits,
-): AsyncGenerator<Uint8Array> {
-  /** Number of bytes that wake the reader. */
-  let wanted = ENVELOPE_BYTES;
-  let end: "end" | "stop" | "deadline" | "overloaded" | "break" | undefined;
-  let wakeReader = (): void => {};
-  const endBy = (cause: typeof end) => (): void => {
-    end ??= cause;
-    wakeReader();
-  };
-  const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
-  const body = budget.receive(context, endBy("overloaded"));
-  const timer = setTimeout(onStop, timeoutMs);
-  const stopDeadline =
-    remainingMs < Number.POSITIVE_INFINITY
-      ? startBodyTimer(Number.POSITIVE_INFINITY, remainingMs, endBy("deadline"))
-      : undefined;
-  function onData(chunk: Buffer): void {
-    body.append(chunk);
-    timer.refresh();
-    if (body.size < wanted) return;
-    req.pause();
-    wakeReader();
-  }
-  req.on("data", onData).on("end", onEnd).on("close", onBreak);
-  draining.addEventListener("abort", onStop);
-  // A stream that was reset with its headers has closed by now, which a request over HTTP/2 does not show.
-  if (req.destroyed || context.isAborted) onBreak();
-  if (draining.aborted) onStop();
+export async function* readBody(call: Omit<IncomingCall, "res">, limits: BodyLimits): AsyncGenerator<Uint8Array> {
+  const reader = new MessageReader(call, limits);
   try {
-    for (;;) {
-      if (body.size >= wanted) {
-        const bytes = Buffer.concat(body.chunks);
-        const { complete, next } = measureEnvelopes(bytes);
-        // The decoder reports a message that is too large.
-        const ready = next > maxBytes ? body.size : complete;
-        wanted = next;
-        if (ready > 0) {
-          body.consume(ready);
-          yield bytes.subarray(0, ready);
-        }
-      } else if (end === undefined) {
-        const wakeUp = new Promise<void>((resolve) => {
-          wakeReader = resolve;
-        });
-        req.resume();
-        await wakeUp;
-      } else if (end === "end") {
-        body.end();
-        if (body.size > 0) yield Buffer.concat(body.chunks);
-        return;
-      } else if (end === "stop") return;
-      else if (end === "break") throw new ConnectError("the request was aborted", Code.Canceled);
-      else throw createBodyError(end, context, errorDomain);
-    }
+    yield* reader.readMessages();
   } finally {
-    clearTimeout(timer);
-    stopDeadline?.();
-    body.end();
-    draining.removeEventListener("abort", onStop);
-    req.off("data", onData).off("end", onEnd).off("close", onBreak);
+    reader.close();
+  }
+}
+
+/** Why no more messages are read. */
+type MessagesEnd = "end" | "stop" | "close" | "deadline" | "overloaded";
+
+class MessageReader {
+  readonly #call: Omit<IncomingCall, "res">;
+  readonly #limits: BodyLimits;
+  readonly #body: IncomingBody;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stopDeadline: (() => void) | undefined;
+  readonly #onData = (chunk: Buffer): void => this.#receive(chunk);
+  readonly #onEnd = (): void => this.#endBy("end");
+  readonly #onStop = (): void => this.#endBy("stop");
+  readonly #onClose = (): void => this.#endBy("close");
+  /** Number of bytes that wake the reader. */
+  #wanted = ENVELOPE_BYTES;
+  #end: MessagesEnd | undefined;
+  #wakeReader = (): void => {};
+
+  constructor(call: Omit<IncomingCall, "res">, limits: BodyLimits) {
+    const { req, context } = call;
+    const { timeoutMs, remainingMs = Number.POSITIVE_INFINITY, draining, overload } = limits;
+    this.#call = call;
+    this.#limits = limits;
+    this.#body = overload.receiveBody(context, () => this.#endBy("overloaded"));
+    this.#timer = setTimeout(this.#onStop, timeoutMs);
+    if (remainingMs < Number.POSITIVE_INFINITY) {
+      this.#stopDeadline = startBodyTimer(Number.POSITIVE_INFINITY, remainingMs, () => this.#endBy("deadline"));
+    }
+    req.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
+    draining.addEventListener("abort", this.#onStop);
+    // A stream that was reset with its headers has closed by now, which a request over HTTP/2 does not show.
+    if (req.destroyed || context.isAborted) this.#onClose();
+    if (draining.aborted) this.#onStop();
+  }
+
+  async *readMessages(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      if (this.#body.size >= this.#wanted) {
+        const messages = this.#takeMessages();
+        if (messages.length > 0) yield messages;
+      } else if (this.#end === undefined) await this.#receiveMore();
+      else if (this.#end === "end") {
+        this.#body.end();
+        if (this.#body.size > 0) yield Buffer.concat(this.#body.chunks);
+        return;
+      } else if (this.#end === "stop") return;
+      else if (this.#end === "close") throw new ConnectError("the request was aborted", Code.Canceled);
+      else throw createBodyError(this.#end, this.#call.context, this.#limits.errorDomain);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stopDeadline?.();
+    this.#body.end();
+    this.#limits.draining.removeEventListener("abort", this.#onStop);
+    const { req } = this.#call;
+    req.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
     // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
     req.resume();
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#body.append(chunk);
+    this.#timer.refresh();
+    if (this.#body.size < this.#wanted) return;
+    this.#call.req.pause();
+    this.#wakeReader();
+  }
+
+  #receiveMore(): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      this.#wakeReader = resolve;
+    });
+    this.#call.req.resume();
+    return woken;
+  }
+
+  #endBy(cause: MessagesEnd): void {
+    this.#end ??= cause;
+    this.#wakeReader();
+  }
+
+  /** Takes all complete messages out of the body. The decoder reports one that is too large. */
+  #takeMessages(): Buffer {
+    const bytes = Buffer.concat(this.#body.chunks);
+    const { complete, next } = measureEnvelopes(bytes);
+    const length = next > this.#limits.maxBytes ? bytes.length : complete;
+    this.#wanted = next;
+    if (length > 0) this.#body.consume(length);
+    return bytes.subarray(0, length);
   }
 }
 
@@ -223,4 +272,13 @@ function createBodyError(failure: BodyFailure, context: RequestContext, errorDom
 
 function createBodyTooLargeError(maxBytes: number): ConnectError {
   return new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
+}
+
+/** Returns all that a stream has buffered, or null if that is nothing. From Node.js 26 on, `read` returns one chunk. */
+export function readBuffered(stream: Readable): Buffer | null {
+  const first: Buffer | null = stream.read();
+  if (first === null || stream.readableLength === 0) return first;
+  const chunks = [first];
+  for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

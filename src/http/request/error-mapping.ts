@@ -3,7 +3,8 @@ import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { type ErrorReason, ServiceError } from "../../errors.js";
 
-const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Code; readonly status: number }>> = {
+/** The code and the HTTP status of every reason. */
+export const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Code; readonly status: number }>> = {
   MISSING_PARAMETER: { code: Code.InvalidArgument, status: 400 },
   INVALID_PARAMETER: { code: Code.InvalidArgument, status: 400 },
   UNKNOWN_PARAMETER: { code: Code.InvalidArgument, status: 400 },

@@ -6,14 +6,16 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import type { Operation, StreamOperation } from "../../operations/operation.js";
+import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
+import { RequestContext } from "./request-context.js";
 
 /**
  * An operation whose message types only its descriptor knows. Its requests have passed the parser of the descriptor.
  */
-export type AnyOperation = Operation<never, Message>;
+export type AnyOperation = Operation<Message, Message>;
 
 /** The same for a server-streaming operation. */
-export type AnyStreamOperation = StreamOperation<never, Message>;
+export type AnyStreamOperation = StreamOperation<Message, Message>;
 
 /** A service and its operations: one for each method, by localName. */
 export interface MountedService {
@@ -67,19 +69,52 @@ function assertMounted<T>(operation: T | undefined, { typeName }: DescService, l
   return operation;
 }
 
-/** Returns the service with each of its operations wrapped. */
-export function decorateOperations(
-  { service, operations, streamOperations = {} }: MountedService,
-  wrap: (operation: AnyOperation) => AnyOperation,
-  wrapStream: (operation: AnyStreamOperation) => AnyStreamOperation,
-): MountedService {
-  return {
-    service,
-    operations: mapValues(operations, wrap),
-    streamOperations: mapValues(streamOperations, wrapStream),
+/** Returns the service with each of its operations in the trace of its call. */
+export function traceOperations({ service, operations, streamOperations = {} }: MountedService): MountedService {
+  return { service, operations: mapValues(operations, trace), streamOperations: mapValues(streamOperations, trace) };
+}
+
+function trace<Arguments extends readonly unknown[], Result>(
+  operation: (...args: Arguments) => Result,
+): (...args: Arguments) => Result {
+  return (...args) => {
+    // The call context of an operation, its last argument, is the request context itself.
+    const context = args.at(-1);
+    return context instanceof RequestContext ? context.runTraced(() => operation(...args)) : operation(...args);
   };
 }
 
 function mapValues<T>(record: Readonly<Record<string, T>>, map: (value: T) => T): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)] as const));
+}
+
+/** Receives the outcome of a call. */
+export interface CallOutcome {
+  succeed(message: Message): void;
+  fail(error: unknown): void;
+}
+
+/**
+ * Runs the operation of a call and passes on its outcome: synchronously if the operation is synchronous, otherwise when
+ * it is the turn of its caller.
+ */
+export function invokeOperation(
+  operation: AnyOperation,
+  request: Message,
+  { context, timeoutMs }: { readonly context: RequestContext; readonly timeoutMs: number | undefined },
+  outcome: CallOutcome,
+): void {
+  let result: MaybePromise<Message>;
+  try {
+    result = operation(request, context.toCallContext(timeoutMs));
+  } catch (error) {
+    outcome.fail(error);
+    return;
+  }
+  if (isPromise(result)) {
+    void result.then(
+      (message) => context.continueInTurn(() => outcome.succeed(message)),
+      (error) => context.continueInTurn(() => outcome.fail(error)),
+    );
+  } else outcome.succeed(result);
 }

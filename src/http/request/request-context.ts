@@ -1,14 +1,15 @@
+import { randomFillSync } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext, PublicError } from "../../operations/operation.js";
+import { ABANDONED } from "../../resilience/abort-scope.js";
 import { createTurnClock } from "../../resilience/clock.js";
-import { buildCacheHeaders } from "./cache-headers.js";
+import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
-import { resolveRequestId } from "./request-id.js";
-import { assertValidMetadata } from "./response-metadata.js";
+import { assertValidMetadata, buildCacheHeaders, formatWarning } from "./response-headers.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -62,37 +63,8 @@ export interface RequestSpan {
 /** Receives the cause of an INTERNAL response. */
 export type InternalErrorReporter = (error: unknown, requestId: string) => void;
 
-/** The state of one request. Handlers fill in what the access log prints. */
-export interface RequestContext {
-  readonly requestId: string;
-  protocol: Protocol;
-  operation: string;
-  code: string;
-  /** Reason of the failure; empty if there is none or only a code of the protocol. */
-  reason: ErrorReason | "";
-  /** Whether the request was cut off because it is malformed. The log then shows its code instead of `canceled`. */
-  isMalformed: boolean;
-  /** Whether it is a streaming call that was admitted. */
-  isStream: boolean;
-  /** Rate limit headers of every response: names and values alternate. Empty if no limit applies. */
-  rateLimitHeaders: readonly string[];
-  /** Identity of the caller, as `identifyCaller` returns it. */
-  readonly caller: string;
-  /** Whether the request ended before its response did. */
-  readonly isAborted: boolean;
-  /** Aborts when the caller is gone. Created at the first access. */
-  readonly signal: AbortSignal;
-  /** Whether the operation allows caches to keep the response. */
-  readonly isCacheable: boolean;
-  /** Returns the response metadata of the operation as headers of a successful response: names and values alternate. */
-  buildResponseHeaders(): readonly string[];
-  /** Returns the part of the context that operations see; `timeoutMs` as in CallContext. */
-  toCallContext(timeoutMs: number | undefined): CallContext;
-  /** Calls `listener` when the request ends in any way: its response is sent, or its caller is gone. */
-  onEnd(listener: () => void): void;
-  /** Records a failure, reports internal errors, and returns the public error. */
-  recordFailure(error: unknown): ServiceError;
-}
+/** What a call takes in all for each byte of its message: 12 ms where 12 KB ask for a batch of a hundred expensive quotes. */
+const EXPECTED_MS_PER_BYTE = 1e-3;
 
 const NO_HEADERS: readonly string[] = [];
 const readTurnTime = createTurnClock(() => performance.now());
@@ -101,6 +73,8 @@ const readTurnTime = createTurnClock(() => performance.now());
 export interface RequestContextOptions {
   readonly log: AccessLog;
   readonly onInternalError: InternalErrorReporter;
+  /** Divides the time of the event loop among callers. */
+  readonly eventLoop: FairScheduler;
   /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
   readonly tracer?: RequestTracer | undefined;
@@ -109,17 +83,22 @@ export interface RequestContextOptions {
 }
 
 /**
- * The context of one request, which is also the call context of its operation. A class because there is one for each
- * request: its getters create what few requests need on first access, at no cost for the others.
+ * The state of one request, which is also the call context of its operation and its entry in the access log. Its
+ * getters create what few requests need on first access, at no cost for the others.
  */
-export class HttpRequestContext implements RequestContext, CallContext, TracedRequest, AccessLogEntry {
+export class RequestContext implements CallContext, TracedRequest, AccessLogEntry {
   protocol: Protocol = "rest";
   operation = "";
   code = "unknown";
+  /** Reason of the failure; empty if there is none or only a code of the protocol. */
   reason: ErrorReason | "" = "";
+  /** Whether the request was cut off because it is malformed. The log then shows its code instead of `canceled`. */
   isMalformed = false;
+  /** Whether it is a streaming call that was admitted. */
   isStream = false;
+  /** Rate limit headers of every response: names and values alternate. Empty if no limit applies. */
   rateLimitHeaders: readonly string[] = NO_HEADERS;
+  /** Whether the request ended before its response did. */
   isAborted = false;
   /** The response; undefined on a stream. */
   res: HttpResponse | undefined = undefined;
@@ -130,7 +109,10 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   private responseMetadata: Readonly<Record<string, string>> | undefined = undefined;
   fields: LogFields | undefined = undefined;
   durationMs = 0;
+  /** Time that it has taken of the event loop while others waited, and is about to take, in milliseconds. */
+  takenMs = 0;
   private id: string | undefined = undefined;
+  private callerId: string | undefined = undefined;
   private abortController: AbortController | undefined = undefined;
   private trace: RequestSpan | undefined = undefined;
   private hasEnded = false;
@@ -148,17 +130,22 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     return this.id;
   }
 
+  /** Identity of the caller, as `identifyCaller` returns it. */
   get caller(): string {
-    const forwardedFor = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
-    return identifyCaller(this.socket?.remoteAddress, forwardedFor?.toString());
+    if (this.callerId === undefined) {
+      const forwardedFor = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
+      this.callerId = identifyCaller(readAddress(this.socket), forwardedFor?.toString());
+    }
+    return this.callerId;
   }
 
+  /** Aborts when the caller is gone. */
   get signal(): AbortSignal {
     if (this.abortController === undefined) {
       this.abortController = new AbortController();
       // A call has many upstream requests, each with a listener: Node.js would warn of a leak.
       setMaxListeners(0, this.abortController.signal);
-      if (this.isAborted) this.abortController.abort();
+      if (this.isAborted) this.abortController.abort(ABANDONED);
     }
     return this.abortController.signal;
   }
@@ -176,10 +163,18 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     this.responseMetadata = this.responseMetadata === undefined ? entries : { ...this.responseMetadata, ...entries };
   }
 
+  addWarning(text: string): void {
+    const { warning: earlier } = this.responseMetadata ?? {};
+    const warning = earlier === undefined ? formatWarning(text) : `${earlier}, ${formatWarning(text)}`;
+    this.responseMetadata = { ...this.responseMetadata, warning };
+  }
+
+  /** Whether the operation allows caches to keep the response. */
   get isCacheable(): boolean {
     return this.cachePolicy !== undefined && this.cachePolicy !== "private";
   }
 
+  /** Returns the response metadata of the operation as headers of a successful response: names and values alternate. */
   buildResponseHeaders(): readonly string[] {
     const cacheHeaders = buildCacheHeaders(this.cachePolicy);
     if (this.responseMetadata === undefined) return cacheHeaders;
@@ -198,11 +193,22 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     return { code: toCodeName(reason), message, reason, field };
   }
 
+  /** Returns the part of the context that operations see; `timeoutMs` as in CallContext. */
   toCallContext(timeoutMs: number | undefined): CallContext {
     this.timeoutMs = timeoutMs;
     return this;
   }
 
+  /**
+   * Does a part of the work of this request: at once, or when it is its caller's turn.
+   * @param unreadBytes what the work has to read. Default: nothing
+   */
+  continueInTurn(work: () => void, unreadBytes = 0): void {
+    this.takenMs += unreadBytes * EXPECTED_MS_PER_BYTE;
+    this.options.eventLoop.continue(this, work);
+  }
+
+  /** Calls `listener` when the request ends in any way: its response is sent, or its caller is gone. */
   onEnd(listener: () => void): void {
     if (this.hasEnded) {
       listener();
@@ -215,6 +221,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     };
   }
 
+  /** Records a failure, reports internal errors, and returns the public error. */
   recordFailure(error: unknown): ServiceError {
     const publicError = toServiceError(error);
     this.code = toCodeName(publicError.reason);
@@ -236,7 +243,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   end(isFinished: boolean): void {
     if (!isFinished) {
       this.isAborted = true;
-      this.abortController?.abort();
+      this.abortController?.abort(ABANDONED);
     }
     this.hasEnded = true;
     this.endListener?.();
@@ -247,4 +254,47 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     // A call may be rejected before its operation starts its trace.
     if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(this, this.reason, this.res);
   }
+}
+
+/** Returns undefined for the connection of an HTTP/2 session that has ended: Node.js throws. */
+function readAddress(socket: { readonly remoteAddress?: string | undefined } | undefined): string | undefined {
+  try {
+    return socket?.remoteAddress;
+  } catch {
+    return undefined;
+  }
+}
+
+const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
+
+const ID_BYTES = 16;
+const IDS_PER_BLOCK = 128;
+
+/**
+ * Identifiers that are drawn together: a draw of random bytes costs as much as everything else about twenty of them.
+ */
+const block = { hex: "", used: IDS_PER_BLOCK };
+
+/** Returns the id that the request carries if it is safe to log, or a new one. */
+export function resolveRequestId(id: unknown): string {
+  return typeof id === "string" && REQUEST_ID_PATTERN.test(id) ? id : createRequestId();
+}
+
+/** Creates the id of a request that carries none: a UUID of version 4 (RFC 9562 5.4). */
+export function createRequestId(): string {
+  if (block.used === IDS_PER_BLOCK) drawBlock();
+  const at = block.used * 2 * ID_BYTES;
+  block.used += 1;
+  const take = (from: number, to: number): string => block.hex.slice(at + from, at + to);
+  return `${take(0, 8)}-${take(8, 12)}-${take(12, 16)}-${take(16, 20)}-${take(20, 32)}`;
+}
+
+function drawBlock(): void {
+  const bytes = randomFillSync(Buffer.alloc(ID_BYTES * IDS_PER_BLOCK));
+  for (let id = 0; id < bytes.length; id += ID_BYTES) {
+    bytes[id + 6] = ((bytes[id + 6] ?? 0) & 0x0f) | 0x40;
+    bytes[id + 8] = ((bytes[id + 8] ?? 0) & 0x3f) | 0x80;
+  }
+  block.hex = bytes.toString("hex");
+  block.used = 0;
 }

@@ -1,10 +1,17 @@
-import { STATUS_CODES } from "node:http";
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import { cors } from "@connectrpc/connect";
 import { ServiceError } from "../../errors.js";
 import type { BufferedBody } from "./body.js";
-import { NO_STORE_HEADERS } from "./cache-headers.js";
 import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
+import {
+  buildCommonHeaders,
+  buildSharedHeaders,
+  type HeaderList,
+  NO_STORE_HEADERS,
+  toHeaderList,
+} from "./response-headers.js";
 import { formatHeaderLines } from "./single-write.js";
 
 /** A request, its response and its context. */
@@ -27,36 +34,21 @@ export interface HttpRoute {
   readonly isRpc: boolean;
   /** Whether its requests count against the rate limit of their callers. */
   readonly isRateLimited: boolean;
+  /** Whether its responses are streams. Default: they are not. */
+  readonly isStream?: boolean;
   readonly handle: PathHandler;
   /** Answers a request that exceeds the rate limit. */
   readonly reject: (exchange: HttpExchange, error: ServiceError) => void;
 }
 
-/** Alternating names and values: the flat form that Node.js writes without checking each entry. */
-export type HeaderList = readonly string[];
-
 /** The methods that some path allows: what OPTIONS for the server as a whole returns (RFC 9110 9.3.7). */
-export const ALL_METHODS = "GET, HEAD, POST, OPTIONS";
+export const SUPPORTED_METHODS = "GET, HEAD, POST, OPTIONS";
 const GET_METHODS = "GET, HEAD, OPTIONS";
 export const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
-/** Response metadata of operations, and the validator that scripts send back. */
-const METADATA_HEADERS = ["Source", "Observed-At", "ETag"];
-const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...METADATA_HEADERS, ...cors.exposedHeaders].join(", ");
-const EXPOSED_HEADERS_WITH_RATE_LIMIT = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
 /** How long browsers may cache the response to a preflight. It never changes; browsers cap this at two hours. */
 const PREFLIGHT_MAX_AGE_SECONDS = "7200";
-
-/** The part of a request context that every response shows. */
-export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateLimitHeaders">;
-
-/** The common headers of responses that shared caches may keep. */
-const SHARED_HEADERS: HeaderList = [
-  ...["access-control-allow-origin", "*"],
-  ...["access-control-expose-headers", EXPOSED_HEADERS],
-  ...["x-content-type-options", "nosniff"],
-];
 
 /**
  * Returns the common headers of a successful response. One that shared caches may keep, and send to others, carries
@@ -66,27 +58,6 @@ export function buildSuccessHeaders(context: RequestContext): string[] {
   const { isCacheable, protocol } = context;
   const isShared = isCacheable && (protocol === "rest" || protocol === "connect-get");
   return isShared ? buildSharedHeaders() : buildCommonHeaders(context);
-}
-
-/** Returns the common headers of a response that shared caches may keep. */
-export function buildSharedHeaders(): string[] {
-  return [...SHARED_HEADERS];
-}
-
-/** Returns the headers of every response on every protocol, except those that shared caches may keep. */
-export function buildCommonHeaders({ requestId, rateLimitHeaders }: CommonHeaderValues): string[] {
-  const headers = [
-    "x-request-id",
-    requestId,
-    "access-control-allow-origin",
-    "*",
-    "access-control-expose-headers",
-    rateLimitHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT,
-    "x-content-type-options",
-    "nosniff",
-  ];
-  for (const text of rateLimitHeaders) headers.push(text);
-  return headers;
 }
 
 // The responses of HTTP/1.1 and HTTP/2 have the same methods, but TypeScript cannot call them through their union.
@@ -104,13 +75,33 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
+/** Smaller bodies are not worth sharing. */
+export const MIN_SHARED_BODY_BYTES = 8 * 1024;
+
+const sharedBytes = new WeakMap<object, number>();
+
+/** Notes that responses to all callers share one buffer as their body: it takes no memory of its own while it waits. */
+export function noteSharedBody(response: HttpResponse | ServerHttp2Stream, byteLength: number): void {
+  if (byteLength < MIN_SHARED_BODY_BYTES) return;
+  sharedBytes.set("stream" in response ? response.stream : response, byteLength);
+}
+
+/** Returns the bytes of a response (HTTP/1.1) or stream (HTTP/2) that it shares with others. */
+export function countSharedBytes(response: ServerResponse | ServerHttp2Stream): number {
+  return sharedBytes.get(response) ?? 0;
+}
+
 /**
- * Frees the head of an HTTP/1.1 response that stays open, once it is sent: Node.js keeps it as a rope of thirty strings,
- * and reads no more than whether there is one.
+ * Frees the head of an HTTP/1.1 response that stays open, once it is sent: Node.js keeps it as a rope of thirty
+ * strings, and reads no more than whether there is one.
  */
 export function releaseSentHead(res: HttpResponse): void {
   const state = res as { _header?: unknown; _headerSent?: unknown };
   if (!("stream" in res) && state._headerSent === true && typeof state._header === "string") state._header = "sent";
+}
+
+function buildErrorBodyHeaders(body: string): HeaderList {
+  return ["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body)), ...NO_STORE_HEADERS];
 }
 
 /** Sends the JSON form of an error. `status` overrides the status of its reason. */
@@ -125,9 +116,8 @@ export function sendError(
   const body = toErrorBody(error);
   writeHead(res, status, [
     ...buildCommonHeaders(context),
-    ...["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body))],
-    ...NO_STORE_HEADERS,
-    ...Object.entries(toErrorHeaders(error)).flat(),
+    ...buildErrorBodyHeaders(body),
+    ...toHeaderList(toErrorHeaders(error)),
     ...headers,
   ]);
   if (req.method === "HEAD") res.end();
@@ -142,10 +132,12 @@ export function sendOptions({ res, context }: HttpExchange, methods: string, req
   context.code = "ok";
   writeHead(res, 204, [
     ...buildCommonHeaders(context),
-    ...["allow", methods],
-    ...["access-control-allow-methods", methods],
-    ...["access-control-allow-headers", [ALLOWED_HEADERS, ...requestHeaders].join(", ")],
-    ...["access-control-max-age", PREFLIGHT_MAX_AGE_SECONDS],
+    ...toHeaderList({
+      allow: methods,
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": [ALLOWED_HEADERS, ...requestHeaders].join(", "),
+      "access-control-max-age": PREFLIGHT_MAX_AGE_SECONDS,
+    }),
   ]);
   res.end();
 }
@@ -182,20 +174,13 @@ export function sendTrailersOnly({ res, context }: HttpExchange, status: HeaderL
  * Formats a complete HTTP/1.1 response, for a connection whose input is not a valid request. It closes the connection.
  */
 export function formatRawErrorResponse(
-  values: CommonHeaderValues,
+  values: Parameters<typeof buildCommonHeaders>[0],
   status: number,
   error: ServiceError,
   headers: HeaderList,
 ): string {
   const body = toErrorBody(error);
-  const headerList = [
-    ...buildCommonHeaders(values),
-    ...["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body))],
-    ...NO_STORE_HEADERS,
-    "connection",
-    "close",
-    ...headers,
-  ];
+  const headerList = [...buildCommonHeaders(values), ...buildErrorBodyHeaders(body), "connection", "close", ...headers];
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${formatHeaderLines(headerList)}\r\n${body}`;
 }
 

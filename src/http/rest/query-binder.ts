@@ -1,7 +1,7 @@
-import type { DescField, DescMessage, DescOneof, Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
-import { createMessageFactory } from "../codec/message-factory.js";
-import { createEnumParser, getScalarParser, type QueryValueParser } from "./value-parsers.js";
+import { findNearestName } from "../../nearest-name.js";
+import { createMessageFactory, isUint32 } from "../codec/messages.js";
 
 /** Reads a request message from a query. Throws a ServiceError that names the invalid parameter. */
 export type QueryBinder = (query: string) => Message;
@@ -17,14 +17,49 @@ const MAX_REPORTED_NAME_LENGTH = 64;
 
 type Fields = Record<string, unknown>;
 
+/** Parses the values of one type. */
+interface ValueParser {
+  /** Returns the value, or undefined if the text is not valid. */
+  parse(text: string): unknown;
+  /** Completes the sentence "the parameter must be ...". */
+  readonly expected: string;
+}
+
+const INTEGER_PATTERN = /^(?:0|[1-9][0-9]*)$/;
+const DECIMAL_PATTERN = /^-?[0-9]+(?:\.[0-9]+)?$/;
+
+/** The types that queries of the contract hold. */
+const PARSERS: ReadonlyMap<ScalarType | undefined, ValueParser> = new Map([
+  [ScalarType.STRING, { parse: (text: string) => text, expected: "a string" }],
+  [
+    ScalarType.BOOL,
+    {
+      parse: (text: string) => (text === "true" ? true : text === "false" ? false : undefined),
+      expected: "true or false",
+    },
+  ],
+  [
+    ScalarType.UINT32,
+    {
+      parse: (text: string) => (INTEGER_PATTERN.test(text) && isUint32(Number(text)) ? Number(text) : undefined),
+      expected: `a whole number from 0 to ${2 ** 32 - 1}`,
+    },
+  ],
+  [
+    ScalarType.DOUBLE,
+    {
+      parse: (text: string) => (DECIMAL_PATTERN.test(text) && Number.isFinite(Number(text)) ? Number(text) : undefined),
+      expected: "a plain decimal number",
+    },
+  ],
+]);
+
 /** A field of the message as a parameter. */
 interface QueryParameter {
   /** Name in error messages, in lowerCamelCase. */
   readonly label: string;
   readonly kind: "single" | "list" | "map";
-  readonly keyParser: QueryValueParser | undefined;
-  readonly valueParser: QueryValueParser;
-  readonly oneof: DescOneof | undefined;
+  readonly parser: ValueParser;
   assign(fields: Fields, value: unknown, key: string): void;
 }
 
@@ -89,7 +124,7 @@ function createFastPathBinder(
   const lastOrder: FastParameter[] = [];
   const bits = new Map<QueryParameter, number>();
   for (const [name, parameter] of parameters) {
-    if (parameter.kind !== "single" || parameter.oneof !== undefined) continue;
+    if (parameter.kind !== "single") continue;
     const bit = bits.get(parameter) ?? 2 ** bits.size;
     // Bit operations work on 31 bits.
     if (bit > 2 ** 30) continue;
@@ -112,7 +147,7 @@ function createFastPathBinder(
       const { prefix, bit, parameter } = found;
       if (start + prefix.length >= end || (received & bit) !== 0) return undefined;
       received |= bit;
-      const value = parameter.valueParser.parse(query.slice(start + prefix.length, end));
+      const value = parameter.parser.parse(query.slice(start + prefix.length, end));
       if (value === undefined) return undefined;
       parameter.assign(message as unknown as Fields, value, "");
       start = end + 1;
@@ -135,8 +170,7 @@ function bindPair(
   const parameter = parameters.get(name);
   if (parameter === undefined || (key !== undefined && parameter.kind !== "map")) {
     if (IGNORED_PARAMETERS.has(fullName)) return;
-    const field = sanitizeName(fullName);
-    throw new ServiceError("UNKNOWN_PARAMETER", `unknown parameter: ${field}`, { field });
+    throw createUnknownParameterError(fullName, parameters);
   }
   const label = key === undefined ? parameter.label : sanitizeName(`${parameter.label}[${key}]`);
   const createError = (problem: string) =>
@@ -144,9 +178,8 @@ function bindPair(
   const text = decodeQueryText(equals === -1 ? "" : pair.slice(equals + 1));
   if (text === undefined) throw createError("is not percent-encoded UTF-8");
 
-  const mapKey = parameter.kind === "map" ? parseMapKey(parameter, key) : "";
-  if (mapKey === undefined) throw createError(`needs a key in brackets: ${parameter.keyParser?.expected}`);
-  const slot = parameter.kind === "map" ? `${parameter.label}[${mapKey}]` : parameter.label;
+  if (parameter.kind === "map" && key === undefined) throw createError("needs a key in brackets: a string");
+  const slot = key === undefined ? parameter.label : `${parameter.label}[${key}]`;
   const earlier = received.get(slot);
   const isRepeated = earlier?.names.includes(name) === true;
   if (earlier === undefined) received.set(slot, { names: [name], text });
@@ -158,13 +191,19 @@ function bindPair(
   }
 
   if (text === "") return;
-  if (parameter.oneof !== undefined) {
-    const { case: setCase } = fields[parameter.oneof.localName] as { case?: string };
-    if (setCase !== undefined && earlier === undefined) throw createError(`excludes ${setCase}`);
-  }
-  const value = parameter.valueParser.parse(text);
-  if (value === undefined) throw createError(`must be ${parameter.valueParser.expected}`);
-  parameter.assign(fields, value, mapKey);
+  const value = parameter.parser.parse(text);
+  if (value === undefined) throw createError(`must be ${parameter.parser.expected}`);
+  parameter.assign(fields, value, key ?? "");
+}
+
+function createUnknownParameterError(fullName: string, parameters: ReadonlyMap<string, QueryParameter>): ServiceError {
+  const field = sanitizeName(fullName);
+  const { name, key } = splitKey(fullName);
+  const labels = new Set([...parameters.values()].map(({ label }) => label));
+  const nearest = parameters.get(findNearestName(name, labels) ?? "");
+  const suffix = nearest?.kind === "map" && key !== undefined ? `[${sanitizeName(key)}]` : "";
+  const hint = nearest === undefined ? "" : `: did you mean ${nearest.label}${suffix}?`;
+  return new ServiceError("UNKNOWN_PARAMETER", `unknown parameter ${field}${hint}`, { field });
 }
 
 /** @throws ServiceError INVALID_PARAMETER when the lists have too many items together; it names the first that has any */
@@ -185,49 +224,36 @@ function splitKey(fullName: string): { name: string; key: string | undefined } {
   return { name: fullName.slice(0, bracket), key: fullName.slice(bracket + 1, -1) };
 }
 
-/** Returns a map key as messages hold it, always a string; undefined if the text is not valid. */
-function parseMapKey({ keyParser }: QueryParameter, key: string | undefined): string | undefined {
-  const value = key === undefined ? undefined : keyParser?.parse(key);
-  return value === undefined ? undefined : String(value);
-}
-
+/** Throws for a field that a query cannot hold: add a parser for its type. */
 function createQueryParameter(field: DescField): QueryParameter {
-  const { localName } = field;
-  const common = { label: field.jsonName, keyParser: undefined, oneof: undefined };
-  switch (field.fieldKind) {
-    case "list": {
-      const assign = (fields: Fields, value: unknown) => (fields[localName] as unknown[]).push(value);
-      return { ...common, kind: "list", valueParser: getValueParser(field), assign };
-    }
-    case "map": {
-      function assign(fields: Fields, value: unknown, key: string): void {
-        // Assignment of the key `__proto__` would replace the prototype of the object.
-        const entry = { value, enumerable: true, writable: true, configurable: true };
-        Object.defineProperty(fields[localName], key, entry);
-      }
+  const { localName, fieldKind } = field;
+  const parser = PARSERS.get(field.scalar);
+  const isKeyText = fieldKind !== "map" || field.mapKey === ScalarType.STRING;
+  if (parser === undefined || !isKeyText || field.oneof !== undefined)
+    throw new Error(`${field.parent.typeName}.${field.name} has a type that queries do not support`);
+  const common = { label: field.jsonName, parser };
+  switch (fieldKind) {
+    case "list":
+      return { ...common, kind: "list", assign: (fields, value) => (fields[localName] as unknown[]).push(value) };
+    case "map":
       return {
         ...common,
         kind: "map",
-        keyParser: getScalarParser(field.mapKey),
-        valueParser: getValueParser(field),
-        assign,
+        assign(fields, value, key) {
+          // Assignment of the key `__proto__` would replace the prototype of the object.
+          const entry = { value, enumerable: true, writable: true, configurable: true };
+          Object.defineProperty(fields[localName], key, entry);
+        },
       };
-    }
-    default: {
-      const { oneof } = field;
-      function assign(fields: Fields, value: unknown): void {
-        if (oneof === undefined) fields[localName] = value;
-        else fields[oneof.localName] = { case: localName, value };
-      }
-      return { ...common, kind: "single", valueParser: getValueParser(field), oneof, assign };
-    }
+    default:
+      return {
+        ...common,
+        kind: "single",
+        assign(fields, value) {
+          fields[localName] = value;
+        },
+      };
   }
-}
-
-function getValueParser(field: DescField): QueryValueParser {
-  if (field.enum !== undefined) return createEnumParser(field.enum);
-  if (field.scalar !== undefined) return getScalarParser(field.scalar, "longAsString" in field && field.longAsString);
-  throw new Error(`${field.parent.typeName}.${field.name} holds messages, which queries do not support`);
 }
 
 /** Percent-decodes a text; `+` is a space, as in forms. Returns undefined if the result is not valid UTF-8. */

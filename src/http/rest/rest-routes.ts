@@ -1,48 +1,46 @@
-import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
-import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
-import { memoizeFrozen } from "../codec/memoize-frozen.js";
+import { createRestJsonPrinter } from "../codec/json-printer.js";
+import { memoizeFrozen } from "../codec/messages.js";
 import {
-  type AnyOperation,
+  type CallOutcome,
   getOperation,
   getStreamOperation,
+  invokeOperation,
   type MountedService,
 } from "../request/mounted-service.js";
 import {
   createGetHandler,
   type HttpExchange,
   type HttpRoute,
+  MIN_SHARED_BODY_BYTES,
   type PathHandler,
   sendError,
 } from "../request/response.js";
-import { MIN_SHARED_BODY_BYTES } from "../request/shared-body.js";
+import { type GetRoute, readGetRoutes } from "./annotations.js";
 import { createEventStreamHandler, type EventStreamOptions } from "./event-stream.js";
-import { type GetRoute, readGetRoutes } from "./get-routes.js";
-import { createRestJsonPrinter } from "./json-printer.js";
-import { createQueryBinder, type QueryBinder } from "./query-binder.js";
+import { createQueryBinder } from "./query-binder.js";
 import { type JsonBody, sendJson } from "./send-json.js";
-
-export interface RestRoutesOptions extends EventStreamOptions {
-  /** Whether plain queries are bound without the general binder, and ordinary responses sent in one write. */
-  readonly fastPath: boolean;
-}
 
 /** Creates the routes, by path, of the methods that google.api.http serves under GET. */
 export function createRestRoutes(
   services: readonly MountedService[],
-  options: RestRoutesOptions,
+  options: EventStreamOptions,
 ): Map<string, HttpRoute> {
   const routes = new Map<string, HttpRoute>();
   for (const mounted of services) {
     for (const route of readGetRoutes(mounted.service)) {
       const { path, method } = route;
       if (routes.has(path)) throw new Error(`two methods share GET ${path}`);
+      const isStream = method.methodKind === "server_streaming";
       routes.set(path, {
         operation: `${method.parent.typeName}/${method.name}`,
         isRpc: false,
         isRateLimited: true,
-        handle: createHandler(mounted, route, options),
+        isStream,
+        handle: isStream
+          ? createEventStreamHandler(method, getStreamOperation(mounted, method.localName), options)
+          : createUnaryHandler(mounted, route, options.fastPath),
         reject: sendError,
       });
     }
@@ -50,21 +48,52 @@ export function createRestRoutes(
   return routes;
 }
 
-function createHandler(
+/** @param fastPath whether plain queries are bound without the general binder, and ordinary responses sent in one write */
+function createUnaryHandler(
   mounted: MountedService,
   { method, responseBody }: GetRoute,
-  options: RestRoutesOptions,
+  fastPath: boolean,
 ): PathHandler {
-  const { fastPath } = options;
-  if (method.methodKind === "server_streaming") {
-    return createEventStreamHandler(method, getStreamOperation(mounted, method.localName), options);
-  }
+  const operation = getOperation(mounted, method.localName);
   const bind = createQueryBinder(method.input, { fastPath });
   const print = createRestJsonPrinter(method.output, responseBody);
   const write = memoizeFrozen((message, isMemoized) =>
     toJsonBody(print(message), !Object.isExtensible(message), isMemoized),
   );
-  return createRestHandler(getOperation(mounted, method.localName), bind, write, fastPath);
+  return createGetHandler((exchange, query) => {
+    const call = new RestCall(exchange, write, fastPath);
+    let request: Message;
+    try {
+      request = bind(query);
+    } catch (error) {
+      call.fail(error);
+      return;
+    }
+    invokeOperation(operation, request, { context: exchange.context, timeoutMs: undefined }, call);
+  });
+}
+
+class RestCall implements CallOutcome {
+  constructor(
+    private readonly exchange: HttpExchange,
+    private readonly write: (message: Message) => JsonBody,
+    private readonly fastPath: boolean,
+  ) {}
+
+  succeed(message: Message): void {
+    let body: JsonBody;
+    try {
+      body = this.write(message);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    sendJson(this.exchange, body, this.fastPath);
+  }
+
+  fail(error: unknown): void {
+    sendError(this.exchange, this.exchange.context.recordFailure(error));
+  }
 }
 
 /** @param hasValidator whether callers can ask again with the hash of the text */
@@ -75,40 +104,4 @@ function toJsonBody(text: string, hasValidator: boolean, isMemoized: boolean): J
   // Only texts that are sent repeatedly are encoded, and short ones are faster to send as part of the headers.
   const isEncoded = isMemoized && byteLength >= MIN_SHARED_BODY_BYTES;
   return { text, byteLength, etag, bytes: isEncoded ? Buffer.from(text) : undefined };
-}
-
-function createRestHandler(
-  operation: AnyOperation,
-  bind: QueryBinder,
-  write: (message: Message) => JsonBody,
-  fastPath: boolean,
-): PathHandler {
-  function succeed(exchange: HttpExchange, message: Message): void {
-    let body: JsonBody;
-    try {
-      body = write(message);
-    } catch (error) {
-      fail(exchange, error);
-      return;
-    }
-    sendJson(exchange, body, fastPath);
-  }
-  function fail(exchange: HttpExchange, error: unknown): void {
-    sendError(exchange, exchange.context.recordFailure(error));
-  }
-  return createGetHandler((exchange, query) => {
-    let result: MaybePromise<Message>;
-    try {
-      result = operation(bind(query) as never, exchange.context.toCallContext(undefined));
-    } catch (error) {
-      fail(exchange, error);
-      return;
-    }
-    if (isPromise(result)) {
-      result.then(
-        (message) => succeed(exchange, message),
-        (error: unknown) => fail(exchange, error),
-      );
-    } else succeed(exchange, result);
-  });
 }

@@ -1,13 +1,12 @@
 import {
-  buildSharedHeaders,
   buildSuccessHeaders,
-  type HeaderList,
   type HttpExchange,
   JSON_CONTENT_TYPE,
   matchesIfNoneMatch,
+  noteSharedBody,
   writeHead,
 } from "../request/response.js";
-import { noteSharedBody } from "../request/shared-body.js";
+import { buildSharedHeaders, type HeaderList } from "../request/response-headers.js";
 import { formatHeaderLines, trySendInOneWrite } from "../request/single-write.js";
 
 /** A JSON text with what its headers need. */

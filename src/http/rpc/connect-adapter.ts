@@ -3,9 +3,10 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import { createAsyncIterable, type UniversalHandler, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { ServiceError } from "../../errors.js";
-import type { BodyBudget } from "../admission/body-budget.js";
+import type { OverloadManager } from "../admission/overload-manager.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import {
+  type BodyLimits,
   type BufferedBody,
   collectBody,
   createBodyOverloadError,
@@ -13,10 +14,9 @@ import {
   readBody,
   replayBody,
 } from "../request/body.js";
-import { toConnectError, toMalformedRequestError } from "../request/error-mapping.js";
+import { toConnectError, toMalformedRequestError, toServiceError } from "../request/error-mapping.js";
 import type { HttpResponse, RequestContext } from "../request/request-context.js";
 import {
-  buildCommonHeaders,
   buildSuccessHeaders,
   type HttpExchange,
   type PathHandler,
@@ -26,12 +26,13 @@ import {
   writeChunk,
   writeHead,
 } from "../request/response.js";
-import { recordConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
-import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toFetchHeaders } from "./rpc-headers.js";
-import { sendRpcError } from "./send-rpc-error.js";
+import { buildCommonHeaders } from "../request/response-headers.js";
+import { decodeQueryMessage, type MessageFormat, RequestMessages } from "./request-messages.js";
+import { recordConnectError, sendRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toConnectHeaders } from "./rpc-headers.js";
 
 /** Connect's handlers of one method. */
-export interface ProtocolHandlers {
+interface ProtocolHandlers {
   /** For the Connect protocol. */
   readonly connect: UniversalHandler;
   /** For gRPC and gRPC-Web. */
@@ -65,39 +66,95 @@ export function getAdapterCall(values: ContextValues): AdapterCall {
 /** Serves the path of one method: passes Node's request to Connect, and Connect's response to Node. */
 export function createConnectAdapter(
   handlers: ProtocolHandlers,
-  limits: HttpLimits,
-  draining: AbortSignal,
-  budget: BodyBudget,
+  options: { readonly limits: HttpLimits; readonly draining: AbortSignal; readonly overload: OverloadManager },
 ): PathHandler {
-  const { method, service, requestPath } = handlers.connect;
-  const errorDomain = service.file.proto.package;
-  const isUnary = method.methodKind === "unary";
-  const isStreaming = method.methodKind === "bidi_streaming";
-  const bodyLimits = {
-    maxBytes: limits.requestBytes + ENVELOPE_BYTES,
-    timeoutMs: isStreaming ? limits.idleMs : limits.requestMs,
-    draining,
-    budget,
-    errorDomain,
-  };
+  const adapter = new ConnectAdapter(handlers, options);
+  return (exchange, query) => adapter.handle(exchange, query);
+}
 
-  async function serve(exchange: HttpExchange, handler: UniversalHandler, query: string): Promise<void> {
+class ConnectAdapter {
+  readonly #handlers: ProtocolHandlers;
+  readonly #errorDomain: string;
+  readonly #isUnary: boolean;
+  readonly #isStreaming: boolean;
+  readonly #bodyLimits: BodyLimits & { readonly overload: OverloadManager };
+  readonly #messages: RequestMessages;
+
+  constructor(handlers: ProtocolHandlers, { limits, draining, overload }: Parameters<typeof createConnectAdapter>[1]) {
+    const { method, service } = handlers.connect;
+    this.#handlers = handlers;
+    this.#errorDomain = service.file.proto.package;
+    this.#isUnary = method.methodKind === "unary";
+    this.#isStreaming = method.methodKind === "bidi_streaming";
+    this.#messages = new RequestMessages(method.input, limits.requestBytes);
+    this.#bodyLimits = {
+      maxBytes: limits.requestBytes + ENVELOPE_BYTES,
+      timeoutMs: this.#isStreaming ? limits.idleMs : limits.requestMs,
+      draining,
+      overload,
+      errorDomain: this.#errorDomain,
+    };
+  }
+
+  handle(exchange: HttpExchange, query: string): void {
     const { req, context } = exchange;
-    const header = toFetchHeaders(req.headers);
+    const handler = context.protocol.startsWith("connect") ? this.#handlers.connect : this.#handlers.grpc;
+    if (!checkRequest(handler, exchange, this.#isStreaming)) return;
+    if (this.#isStreaming || exchange.bufferedBody !== undefined || req.method !== "POST") {
+      this.#start(exchange, handler, query);
+      return;
+    }
+    // A call takes twenty times the memory once Connect has it.
+    collectBody(exchange, { ...this.#bodyLimits, remainingMs: readTimeoutMs(exchange) }, (_, bufferedBody) => {
+      this.#start({ ...exchange, bufferedBody }, handler, query);
+    });
+  }
+
+  #start(exchange: HttpExchange, handler: UniversalHandler, query: string): void {
+    const { res, context } = exchange;
+    let request: ConnectRequest;
+    try {
+      request = this.#openRequest(exchange, handler, query);
+    } catch (error) {
+      if (this.#isUnary || handler === this.#handlers.grpc) {
+        sendRpcError(exchange, toServiceError(error), this.#errorDomain);
+        return;
+      }
+      // Streams of the Connect protocol tell it in their last message.
+      request = { body: failBody(toConnectError(context.recordFailure(error), this.#errorDomain)) };
+    }
+    // Connect reads the message in promises.
+    this.#bodyLimits.overload.eventLoop.endTurn();
+    this.#serve(exchange, handler, { ...request, query }).catch((error: unknown) => {
+      const publicError = context.recordFailure(error);
+      if (res.headersSent) abortResponse(res);
+      else sendError(exchange, publicError);
+    });
+  }
+
+  async #serve(
+    exchange: HttpExchange,
+    handler: UniversalHandler,
+    { body, uncompressedBytes, query }: ConnectRequest & { readonly query: string },
+  ): Promise<void> {
+    const { req, context } = exchange;
+    const header = toConnectHeaders(req.headers);
     if (header === undefined) {
       sendError(exchange, new ServiceError("INVALID_PARAMETER", "invalid header value"));
       return;
     }
+    if (uncompressedBytes !== undefined) {
+      header.delete("content-encoding");
+      header.set("content-length", String(uncompressedBytes));
+      // Connect answers a compressed request by a compressed response, unless its caller says what it accepts.
+      if (!header.get("accept-encoding")) header.set("accept-encoding", "gzip");
+    }
     const call: AdapterCall = { context, hasStarted: false };
-    const { bufferedBody = NO_BODY } = exchange;
-    const body = isStreaming
-      ? readBody(exchange, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) })
-      : replayBody(bufferedBody, context, bodyLimits);
     try {
       const response = await handler({
         httpVersion: req.httpVersion,
         method: req.method ?? "",
-        url: `http://localhost${requestPath}?${query}`,
+        url: toUrl(handler, query),
         header,
         body,
         signal: context.signal,
@@ -108,10 +165,10 @@ export function createConnectAdapter(
         sendError(exchange, new ServiceError("INVALID_PARAMETER", message), { status: 415 });
         return;
       }
-      const isFailure = handler === handlers.connect && isUnary && response.status !== 200;
+      const isFailure = handler === this.#handlers.connect && this.#isUnary && response.status !== 200;
       await sendUniversalResponse(
         exchange,
-        isFailure ? await correctErrorResponse(response, call, errorDomain) : response,
+        isFailure ? await correctErrorResponse(response, call, this.#errorDomain) : response,
       );
     } finally {
       // Connect does not always finish the iteration that it starts.
@@ -119,31 +176,67 @@ export function createConnectAdapter(
     }
   }
 
-  return (exchange, query) => {
-    const { req, res, context } = exchange;
-    const handler = context.protocol.startsWith("connect") ? handlers.connect : handlers.grpc;
-    if (!checkRequest(handler, exchange, isStreaming)) return;
-    function start(complete: HttpExchange): void {
-      const isOverloaded = complete.bufferedBody?.failure === "overloaded";
-      if (isOverloaded && (isUnary || handler === handlers.grpc)) {
-        sendRpcError(exchange, createBodyOverloadError(), errorDomain);
-        return;
+  /** @throws ServiceError for a request that is not to be read */
+  #openRequest(exchange: HttpExchange, handler: UniversalHandler, query: string): ConnectRequest {
+    const { context, bufferedBody = NO_BODY } = exchange;
+    const { headers } = exchange.req;
+    const isJson = /json/i.test(headers["content-type"] ?? "");
+    if (this.#isStreaming) {
+      const encoding = headers[handler === this.#handlers.grpc ? "grpc-encoding" : "connect-content-encoding"];
+      return { body: this.#readMessages(exchange, { isJson, encoding: encoding?.toString() }) };
+    }
+    const { chunks, failure } = bufferedBody;
+    if (failure === "overloaded") throw createBodyOverloadError();
+    const original = { body: replayBody(bufferedBody, context, this.#bodyLimits) };
+    if (exchange.req.method !== "POST") {
+      const parameters = new URL(toUrl(handler, query)).searchParams;
+      const bytes = decodeQueryMessage(parameters);
+      const encoding = parameters.get("compression");
+      if (bytes !== undefined) this.#messages.open(bytes, { isJson: parameters.get("encoding") === "json", encoding });
+      return original;
+    }
+    const bytes = Buffer.concat(chunks);
+    if (failure !== undefined || bytes.length > this.#bodyLimits.maxBytes) return original;
+    if (handler === this.#handlers.connect && this.#isUnary) {
+      const message = this.#messages.open(bytes, { isJson, encoding: headers["content-encoding"] });
+      if (message === undefined || message === bytes) return original;
+      return { body: toGenerator(message), uncompressedBytes: message.length };
+    }
+    const encoding = headers[handler === this.#handlers.grpc ? "grpc-encoding" : "connect-content-encoding"];
+    return { body: toGenerator(this.#messages.openEnvelopes(bytes, { isJson, encoding: encoding?.toString() })) };
+  }
+
+  /** Yields the messages of a stream of requests. */
+  async *#readMessages(exchange: HttpExchange, format: MessageFormat): AsyncGenerator<Uint8Array> {
+    const limits = { ...this.#bodyLimits, remainingMs: readTimeoutMs(exchange) };
+    for await (const bytes of readBody(exchange, limits)) {
+      try {
+        yield this.#messages.openEnvelopes(Buffer.from(bytes), format, Number.POSITIVE_INFINITY);
+      } catch (error) {
+        throw toConnectError(exchange.context.recordFailure(error), this.#errorDomain);
       }
-      serve(complete, handler, query).catch((error: unknown) => {
-        const publicError = context.recordFailure(error);
-        if (res.headersSent) abortResponse(res);
-        else sendError(exchange, publicError);
-      });
     }
-    if (isStreaming || exchange.bufferedBody !== undefined || req.method !== "POST") {
-      start(exchange);
-      return;
-    }
-    // A call takes twenty times the memory once Connect has it.
-    collectBody(exchange, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) }, (_, bufferedBody) => {
-      start({ ...exchange, bufferedBody });
-    });
-  };
+  }
+}
+
+/** The body of a request as Connect reads it. */
+interface ConnectRequest {
+  readonly body: AsyncGenerator<Uint8Array>;
+  /** Size of a message that was compressed as its headers say. */
+  readonly uncompressedBytes?: number;
+}
+
+function toUrl({ requestPath }: UniversalHandler, query: string): string {
+  return `http://localhost${requestPath}?${query}`;
+}
+
+async function* toGenerator(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+// biome-ignore lint/correctness/useYield: a body that fails before its first bytes
+async function* failBody(error: ConnectError): AsyncGenerator<Uint8Array> {
+  throw error;
 }
 
 /** Returns the time that the caller gives the call; undefined if it gives none, or one that Connect will reject. */

@@ -1,47 +1,38 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import type { BeginRequest } from "../admission/begin.js";
-import type { BodyBudget } from "../admission/body-budget.js";
-import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
+import type { ServiceError } from "../../errors.js";
+import type { OverloadManager } from "../admission/overload-manager.js";
+import type { RequestAdmission } from "../admission/request-admission.js";
+import { acceptsGzip, COMPRESS_MIN_BYTES, gzipCompression } from "../codec/gzip.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { readBuffered } from "../connection/read-buffered.js";
 import {
   type BodyFailure,
   type BufferedBody,
   createBodyOverloadError,
   ENVELOPE_BYTES,
+  readBuffered,
   startBodyTimer,
 } from "../request/body.js";
-import type { InFlightRegistry } from "../request/in-flight-registry.js";
-import type { HttpRequestContext } from "../request/request-context.js";
-import { buildCommonHeaders } from "../request/response.js";
-import { noteSharedBody } from "../request/shared-body.js";
-import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
-import { gzipCompression, mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
-import { parseGrpcTimeoutMs } from "./rpc-headers.js";
+import type { InFlightRequests } from "../request/in-flight-requests.js";
+import { type CallOutcome, invokeOperation } from "../request/mounted-service.js";
+import type { RequestContext } from "../request/request-context.js";
+import { noteSharedBody } from "../request/response.js";
+import { buildCommonHeaders } from "../request/response-headers.js";
+import { mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { parseGrpcTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
+import { envelop, parseEnveloped, type UnaryMethod } from "./unary-method.js";
 
-/**
- * Begins an HTTP/2 stream if it is a plain gRPC call, and returns the work of its turn; returns undefined if it is not.
- * Calls `fallBack` for a call that turns out not to be plain later: the general path then serves the stream as if it were
- * new, with the body read so far.
- */
-export type GrpcFastPath = (
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  fallBack: FallBack,
-) => (() => void) | undefined;
+/** Lets the general path serve a stream as if it were new, with the body read so far. */
+type FallBack = (context: RequestContext, bufferedBody: BufferedBody) => void;
 
-type FallBack = (context: HttpRequestContext, bufferedBody: BufferedBody) => void;
-
-interface FastPathCall {
-  readonly stream: ServerHttp2Stream;
-  readonly context: HttpRequestContext;
-  readonly method: FastPathMethod;
-  readonly shouldGzip: boolean;
-  /** When the deadline of the caller expires, in milliseconds since the epoch. */
-  readonly deadlineMs: number | undefined;
-  readonly fallBack: FallBack;
+interface GrpcFastPathOptions {
+  /** By path. */
+  readonly methods: ReadonlyMap<string, UnaryMethod>;
+  readonly limits: HttpLimits;
+  readonly requests: InFlightRequests;
+  readonly admission: RequestAdmission;
+  readonly overload: OverloadManager;
 }
 
 /** The flag of a compressed length-prefixed message. */
@@ -52,74 +43,133 @@ const LINGER_MS = 1000;
 const OK_TRAILERS = { "grpc-status": "0" };
 
 /**
- * Creates the fast path for unary gRPC calls with one uncompressed message. It works below Node's HTTP/2 requests and
- * responses, which cost as much as everything else together.
+ * Serves unary gRPC calls with one uncompressed message, below Node's HTTP/2 requests and responses, which cost as much as
+ * everything else together.
  */
-export function createGrpcFastPath(
-  methods: ReadonlyMap<string, FastPathMethod>,
-  limits: HttpLimits,
-  registry: InFlightRegistry,
-  begin: BeginRequest,
-  budget: BodyBudget,
-): GrpcFastPath {
-  const maxBodyBytes = limits.requestBytes + ENVELOPE_BYTES;
+export class GrpcFastPath {
+  constructor(private readonly options: GrpcFastPathOptions) {}
 
-  function succeed(call: FastPathCall, message: Message): void {
-    const { stream, context, method, shouldGzip } = call;
+  /**
+   * Begins an HTTP/2 stream if it is a plain gRPC call, and returns the work of its turn; returns undefined if it is not.
+   * Calls `fallBack` for a call that turns out not to be plain later.
+   */
+  begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fallBack: FallBack): (() => void) | undefined {
+    const { methods, requests, admission } = this.options;
+    const method = methods.get(headers[":path"] ?? "");
+    if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return undefined;
+    const timeout = headers["grpc-timeout"];
+    const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
+    if (timeout !== undefined && timeoutMs === undefined) return undefined;
+    const call = new GrpcCall(stream, requests.registerStream(stream, headers), this.options, {
+      method,
+      shouldGzip: acceptsGzip(headers["grpc-accept-encoding"]),
+      deadlineMs: toDeadlineMs(timeoutMs),
+      fallBack,
+    });
+    const counting = admission.begin(call.context, "grpc", method.name, method.isRateLimited);
+    const serve = (): void => {
+      if (counting === undefined) call.serve();
+      else {
+        void counting.then((rejection) => {
+          if (call.context.isAborted) return;
+          if (rejection === undefined) call.serve();
+          else call.fail(rejection);
+        });
+      }
+    };
+    // The stream has no data listener until the call is admitted: its body waits unread.
+    const refuse = method.isRateLimited ? (error: ServiceError) => call.fail(error) : undefined;
+    return () => this.options.overload.beginInTurn(call.context, serve, refuse);
+  }
+}
+
+class GrpcCall implements CallOutcome {
+  constructor(
+    private readonly stream: ServerHttp2Stream,
+    readonly context: RequestContext,
+    private readonly options: Pick<GrpcFastPathOptions, "limits" | "overload">,
+    private readonly call: {
+      readonly method: UnaryMethod;
+      readonly shouldGzip: boolean;
+      /** When the deadline of the caller expires, in milliseconds since the epoch. */
+      readonly deadlineMs: number | undefined;
+      readonly fallBack: FallBack;
+    },
+  ) {}
+
+  /** Serves an admitted call, at once if its body is complete: a whole body takes neither a timer nor a budget. */
+  serve(): void {
+    const { stream } = this;
+    if (stream.destroyed) return;
+    const hasEnded = stream.readableEnded || stream.state.remoteClose === 1;
+    if (hasEnded && stream.readableLength <= this.maxBodyBytes) {
+      const body = readBuffered(stream);
+      const chunks = body === null ? [] : [body];
+      this.context.continueInTurn(() => {
+        if (!this.context.isAborted) this.invoke(chunks);
+      }, body?.length);
+    } else this.receive();
+  }
+
+  succeed(message: Message): void {
+    const { stream, context, call } = this;
     if (stream.destroyed || stream.closed) return;
     let bytes: Buffer;
     try {
-      bytes = method.writeEnveloped(message);
-      if (bytes.length > limits.responseBytes + ENVELOPE_BYTES) throw new Error("the response is too large");
+      bytes = call.method.writeEnveloped(message);
+      if (bytes.length > this.options.limits.responseBytes + ENVELOPE_BYTES)
+        throw new Error("the response is too large");
     } catch (error) {
       const trailer = new Headers();
       setInternalErrorTrailers(trailer, context, error);
-      sendFailure(call, trailer);
+      this.sendFailure(trailer);
       return;
     }
     const extraHeaders = context.buildResponseHeaders();
-    if (!shouldGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
+    if (!call.shouldGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
       if (Object.isFrozen(message)) noteSharedBody(stream, bytes.length);
-      sendMessage(call, bytes, extraHeaders);
+      this.sendMessage(bytes, extraHeaders);
       return;
     }
     gzipCompression.compress(bytes.subarray(ENVELOPE_BYTES)).then(
       (compressed) => {
-        if (stream.destroyed || stream.closed) return;
-        const prefix = Buffer.from([COMPRESSED_FLAG, 0, 0, 0, 0]);
-        prefix.writeUInt32BE(compressed.length, 1);
-        sendMessage(call, Buffer.concat([prefix, compressed]), extraHeaders);
+        if (!stream.destroyed && !stream.closed) this.sendMessage(envelop(COMPRESSED_FLAG, compressed), extraHeaders);
       },
       () => stream.destroy(),
     );
   }
 
-  /** Serves an admitted call, at once if its body is complete: a whole body takes neither a timer nor a budget. */
-  function serve(call: FastPathCall): void {
-    const { stream } = call;
-    if (stream.destroyed) return;
-    const hasEnded = stream.readableEnded || stream.state.remoteClose === 1;
-    if (hasEnded && stream.readableLength <= maxBodyBytes) {
-      const body = readBuffered(stream);
-      invoke(call, body === null ? [] : [body]);
-    } else receive(call);
+  fail(error: unknown): void {
+    const trailer = new Headers();
+    setTrailerStatus(trailer, mapConnectError(this.context, error, this.call.method.errorDomain));
+    this.sendFailure(trailer);
+  }
+
+  private get maxBodyBytes(): number {
+    return this.options.limits.requestBytes + ENVELOPE_BYTES;
   }
 
   /** Serves a call whose body is complete. */
-  function invoke(call: FastPathCall, chunks: readonly Buffer[]): void {
-    const { context, method } = call;
-    const request = parseSingleMessage(method, chunks);
+  private invoke(chunks: readonly Buffer[]): void {
+    const { context, call } = this;
+    const [first] = chunks;
+    const body = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
+    const request = parseEnveloped(body, call.method.readBinary);
     if (request === undefined) call.fallBack(context, { chunks, failure: undefined });
     else {
-      const callContext = context.toCallContext(toRemainingMs(call.deadlineMs));
-      invokeOperation(method.operation, request, callContext, call, succeed, fail);
+      const timeoutMs = toRemainingMs(call.deadlineMs);
+      invokeOperation(call.method.operation, request, { context, timeoutMs }, this);
     }
   }
 
   /** Waits for the remainder of a body. */
-  function receive(call: FastPathCall): void {
-    const { stream, context } = call;
-    const body = budget.receive(context, refuse);
+  private receive(): void {
+    const { stream, context, call } = this;
+    const { limits, overload } = this.options;
+    const body = overload.receiveBody(context, () => {
+      stop();
+      this.refuse();
+    });
     const { chunks } = body;
     let isRead = false;
     const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), stopReading);
@@ -127,13 +177,6 @@ export function createGrpcFastPath(
       isRead = true;
       stopTimer();
       body.end();
-    }
-    function refuse(): void {
-      stop();
-      fail(call, createBodyOverloadError());
-      // The remainder of the request is discarded. Closing the stream at once would drop the trailers.
-      const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
-      stream.once("close", () => clearTimeout(linger));
     }
     function stopReading(failure?: BodyFailure): void {
       if (isRead) return;
@@ -143,43 +186,56 @@ export function createGrpcFastPath(
     stream.on("data", (chunk: Buffer) => {
       if (isRead) return;
       body.append(chunk);
-      if (body.size > maxBodyBytes) stopReading();
+      if (body.size > this.maxBodyBytes) stopReading();
     });
     stream.on("close", stop);
     stream.on("end", () => {
       if (isRead || stream.destroyed) return;
-      stop();
-      invoke(call, chunks);
+      stopTimer();
+      context.continueInTurn(() => {
+        // Refused or closed meanwhile: it counts until its turn.
+        if (isRead) return;
+        stop();
+        // The session may end before its stream.
+        if (!context.isAborted) this.invoke(chunks);
+      }, body.size);
     });
   }
 
-  return (stream, headers, fallBack) => {
-    const method = methods.get(headers[":path"] ?? "");
-    if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return undefined;
-    const timeout = headers["grpc-timeout"];
-    const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
-    if (timeout !== undefined && timeoutMs === undefined) return undefined;
-    const call: FastPathCall = {
-      stream,
-      context: registry.registerStream(stream, headers),
-      method,
-      shouldGzip: acceptsGzip(headers["grpc-accept-encoding"]),
-      deadlineMs: toDeadlineMs(timeoutMs),
-      fallBack,
-    };
-    const admission = begin(call.context, "grpc", method.name, method.isRateLimited);
-    // The stream has no data listener until the call is admitted: its body waits unread.
-    return () => {
-      if (admission === undefined) serve(call);
-      else {
-        void admission.then((rejection) => {
-          if (call.context.isAborted) return;
-          if (rejection === undefined) serve(call);
-          else fail(call, rejection);
-        });
-      }
-    };
-  };
+  /** Answers a call whose body is not accepted. */
+  private refuse(): void {
+    const { stream } = this;
+    this.fail(createBodyOverloadError());
+    // The remainder of the request is discarded. Closing the stream at once would drop the trailers.
+    const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
+    stream.once("close", () => clearTimeout(linger));
+  }
+
+  private sendMessage(bytes: Buffer, extraHeaders: readonly string[]): void {
+    this.sendHeaders(extraHeaders, sendOkTrailers);
+    this.context.code = "ok";
+    this.stream.end(bytes);
+  }
+
+  /** Ends a call without a message. */
+  private sendFailure(trailer: Headers): void {
+    const { stream } = this;
+    if (stream.destroyed || stream.closed) return;
+    const trailers = toNodeTrailers(trailer);
+    this.sendHeaders([], () => stream.sendTrailers(trailers));
+    stream.end();
+  }
+
+  private sendHeaders(extraHeaders: readonly string[], sendTrailers: (this: ServerHttp2Stream) => void): void {
+    const { stream, context } = this;
+    const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
+    if (this.call.shouldGzip) headers["grpc-encoding"] = "gzip";
+    assignHeaders(headers, buildCommonHeaders(context));
+    assignHeaders(headers, extraHeaders);
+    stream.respond(headers, { waitForTrailers: true });
+    context.hasResponded = true;
+    stream.on("wantTrailers", sendTrailers);
+  }
 }
 
 /** Returns whether the headers need none of the features that only the general path has. */
@@ -194,54 +250,8 @@ function isFastPathEligible(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-/** Parses a body of exactly one uncompressed length-prefixed message; returns undefined for any other. */
-function parseSingleMessage(method: FastPathMethod, chunks: readonly Buffer[]): Message | undefined {
-  const [first] = chunks;
-  if (first === undefined) return undefined;
-  const body = chunks.length === 1 ? first : Buffer.concat(chunks);
-  if (body.length < ENVELOPE_BYTES || body[0] !== 0 || body.readUInt32BE(1) !== body.length - ENVELOPE_BYTES) {
-    return undefined;
-  }
-  return method.readBinary(body.subarray(ENVELOPE_BYTES));
-}
-
-function sendMessage(call: FastPathCall, bytes: Buffer, extraHeaders: readonly string[]): void {
-  sendResponseHeaders(call, extraHeaders, sendOkTrailers);
-  call.context.code = "ok";
-  call.stream.end(bytes);
-}
-
-function fail(call: FastPathCall, error: unknown): void {
-  const trailer = new Headers();
-  setTrailerStatus(trailer, mapConnectError(call.context, error, call.method.errorDomain));
-  sendFailure(call, trailer);
-}
-
-/** Ends a call without a message. */
-function sendFailure(call: FastPathCall, trailer: Headers): void {
-  const { stream } = call;
-  if (stream.destroyed || stream.closed) return;
-  const trailers = toNodeTrailers(trailer);
-  sendResponseHeaders(call, [], () => stream.sendTrailers(trailers));
-  stream.end();
-}
-
 function sendOkTrailers(this: ServerHttp2Stream): void {
   this.sendTrailers(OK_TRAILERS);
-}
-
-function sendResponseHeaders(
-  { stream, context, shouldGzip }: FastPathCall,
-  extraHeaders: readonly string[],
-  sendTrailers: (this: ServerHttp2Stream) => void,
-): void {
-  const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
-  if (shouldGzip) headers["grpc-encoding"] = "gzip";
-  assignHeaders(headers, buildCommonHeaders(context));
-  assignHeaders(headers, extraHeaders);
-  stream.respond(headers, { waitForTrailers: true });
-  context.hasResponded = true;
-  stream.on("wantTrailers", sendTrailers);
 }
 
 function assignHeaders(headers: Record<string, string | number>, list: readonly string[]): void {

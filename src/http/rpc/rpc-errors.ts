@@ -1,32 +1,13 @@
-import { promisify } from "node:util";
-import { gunzip, gzip, type ZlibOptions } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
-import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { codeToHttpStatus, codeToString, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { ServiceError } from "../../errors.js";
 import { toConnectError } from "../request/error-mapping.js";
 import type { RequestContext } from "../request/request-context.js";
+import { type HttpExchange, sendTrailersOnly, writeHead } from "../request/response.js";
+import { buildCommonHeaders, NO_STORE_HEADERS, toHeaderList } from "../request/response-headers.js";
 
 // The outcome of a call in gRPC and Connect, for the fast paths and the general path.
-
-/** Gzip that reports broken input as such. Brotli would cost far more time than it saves bytes. */
-export const gzipCompression: Compression = {
-  name: "gzip",
-  compress: promisify<Uint8Array, Buffer<ArrayBuffer>>(gzip),
-  async decompress(bytes, readMaxBytes) {
-    if (bytes.length === 0) return new Uint8Array(0);
-    try {
-      return await promisify<Uint8Array, ZlibOptions, Buffer<ArrayBuffer>>(gunzip)(bytes, {
-        maxOutputLength: readMaxBytes,
-      });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE")
-        throw new ConnectError("the request is not valid gzip", Code.InvalidArgument);
-      const message = `message is larger than configured readMaxBytes ${readMaxBytes} after decompression`;
-      throw new ConnectError(message, Code.ResourceExhausted, undefined, undefined, error);
-    }
-  },
-};
 
 /** Records an error that an operation threw, and returns the public error. */
 export function mapConnectError(context: RequestContext, error: unknown, domain: string): ConnectError {
@@ -57,4 +38,23 @@ export function toNodeTrailers(trailer: Headers): Record<string, string> {
     fields["grpc-message"] = decodeURIComponent(message).replace(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent);
   }
   return fields;
+}
+
+/** Answers a gRPC, gRPC-Web or Connect call with an error of its protocol, without reading the request. */
+export function sendRpcError(exchange: HttpExchange, error: ServiceError, domain: string): void {
+  const { res, context } = exchange;
+  const connectError = mapConnectError(context, error, domain);
+  if (!context.protocol.startsWith("connect")) {
+    const trailer = setTrailerStatus(new Headers(), connectError);
+    sendTrailersOnly(exchange, toHeaderList(toNodeTrailers(trailer)));
+    return;
+  }
+  const body = Buffer.from(errorToJsonBytes(connectError, undefined));
+  writeHead(res, codeToHttpStatus(connectError.code), [
+    ...buildCommonHeaders(context),
+    ...["content-type", "application/json", "content-length", String(body.length)],
+    ...NO_STORE_HEADERS,
+    ...[...connectError.metadata].flat(),
+  ]);
+  res.end(body);
 }

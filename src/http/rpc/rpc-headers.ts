@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { acceptsGzip } from "../codec/compression.js";
+import { acceptsGzip } from "../codec/gzip.js";
 
 /** Longest delay of a timer in Node.js; a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -25,7 +25,7 @@ export function parseConnectTimeoutMs(text: string): number | undefined {
  * Converts request headers for Connect. Caps deadlines at the longest timer, and reduces accepted encodings to the one
  * to use. Returns undefined if a value is not valid in fetch's Headers.
  */
-export function toFetchHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
+export function toConnectHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
   const headers = new Headers();
   try {
     for (const [name, value] of Object.entries(incoming)) {
@@ -49,4 +49,14 @@ export function toFetchHeaders(incoming: IncomingHttpHeaders): Headers | undefin
     if (accepted !== null && accepted !== "") headers.set(name, acceptsGzip(accepted) ? "gzip" : "identity");
   }
   return headers;
+}
+
+/** Returns the end of a timeout in whole milliseconds since the epoch, as Connect computes it. */
+export function toDeadlineMs(timeoutMs: number | undefined): number | undefined {
+  return timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
+}
+
+/** Returns the time until a deadline in milliseconds; negative if it has passed. */
+export function toRemainingMs(deadlineMs: number | undefined): number | undefined {
+  return deadlineMs === undefined ? undefined : deadlineMs - Date.now();
 }

@@ -1,164 +1,164 @@
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary } from "@bufbuild/protobuf";
-import { createConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { type ConnectRouter, createConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { CallContext } from "../../operations/operation.js";
-import type { BodyBudget } from "../admission/body-budget.js";
-import type { StreamQuota } from "../admission/stream-quota.js";
-import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
+import type { OverloadManager } from "../admission/overload-manager.js";
+import { COMPRESS_MIN_BYTES, gzipCompression } from "../codec/gzip.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { toMalformedRequestError } from "../request/error-mapping.js";
 import {
   type AnyOperation,
-  type AnyStreamOperation,
   getOperation,
   getStreamOperation,
   type MountedService,
+  mountService,
 } from "../request/mounted-service.js";
 import type { HttpRoute, PathHandler } from "../request/response.js";
-import { admitStream } from "../stream/admit-stream.js";
-import { iterateMessages } from "../stream/message-iterator.js";
+import type { StreamPlaces } from "../stream/stream-places.js";
 import type { StreamingCalls } from "../stream/streaming-calls.js";
 import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
-import { createFastPathMethod, type FastPathMethod } from "./fast-path-method.js";
-import { createHealthService } from "./health-service.js";
-import { createReflectionHandler, serveReflectionStream } from "./reflection-service.js";
-import { gzipCompression, mapConnectError } from "./rpc-errors.js";
-import { sendRpcError } from "./send-rpc-error.js";
-import { createServerStreamHandler } from "./server-stream.js";
-
-/** Quotas of streaming calls. */
-export interface StreamQuotas {
-  readonly operations: StreamQuota;
-  readonly health: StreamQuota;
-  /** Streams of Connect's adapter take four times the memory. */
-  readonly generalPath: StreamQuota;
-}
-
-export interface RpcRoutes {
-  /** Routes by path that serve every request by Connect's adapter. */
-  readonly generalRoutes: ReadonlyMap<string, HttpRoute>;
-  /** The unary methods by path: fast paths may serve them in front of the adapter. */
-  readonly fastPathMethods: ReadonlyMap<string, FastPathMethod>;
-  /** Fast paths of server-streaming methods by path. */
-  readonly streamHandlers: ReadonlyMap<string, PathHandler>;
-}
+import { createConnectFastPath } from "./connect-fast-path.js";
+import {
+  createHealthService,
+  createReflectionHandler,
+  type ReflectionCall,
+  serveReflectionStream,
+} from "./grpc-services.js";
+import { mapConnectError, sendRpcError } from "./rpc-errors.js";
+import { createStreamFastPath, type StreamMethod } from "./stream-fast-path.js";
+import { UnaryMethod } from "./unary-method.js";
 
 /** What the routes of all services share. */
 export interface RpcRoutesOptions {
   readonly limits: HttpLimits;
   readonly draining: AbortSignal;
   readonly calls: StreamingCalls;
-  readonly quotas: StreamQuotas;
-  readonly budget: BodyBudget;
+  /** Places of streams. Those of Connect's adapter, `generalPath`, take four times the memory. */
+  readonly places: Readonly<Record<"operations" | "health" | "generalPath", StreamPlaces>>;
+  readonly overload: OverloadManager;
+  /** Whether fast paths serve plain requests in front of Connect's adapter. */
+  readonly fastPaths: boolean;
 }
 
-/** A server-streaming method and its operation. */
-interface StreamMethod {
-  readonly method: DescMethodServerStreaming;
-  readonly operation: AnyStreamOperation;
-  /** Of its fast path. */
-  readonly quota: StreamQuota;
+/** The routes of services over gRPC, gRPC-Web and Connect. */
+export interface RpcRoutes {
+  readonly byPath: ReadonlyMap<string, HttpRoute>;
+  /** The unary methods by path, which the gRPC fast path serves before there is a request. */
+  readonly unaryMethods: ReadonlyMap<string, UnaryMethod>;
 }
 
-/** Creates the routes of services over gRPC, gRPC-Web and Connect, with gRPC health checking and reflection. */
-export function createRpcRoutes(
-  services: readonly MountedService[],
-  { limits, draining, calls, quotas, budget }: RpcRoutesOptions,
-): RpcRoutes {
-  const options = {
-    readMaxBytes: limits.requestBytes,
-    writeMaxBytes: limits.responseBytes,
-    acceptCompression: [gzipCompression],
-    compressMinBytes: COMPRESS_MIN_BYTES,
-    interceptors: [errorMappingInterceptor],
-  };
-  const connect = createConnectRouter({ ...options, grpc: false, grpcWeb: false });
-  const grpc = createConnectRouter({ ...options, connect: false });
-  const fastPathMethods = new Map<string, FastPathMethod>();
-  const streamMethods = new Map<string, StreamMethod>();
-  const rateLimitedPaths = new Set<string>();
-  function addUnaryMethod(unary: DescMethodUnary, operation: AnyOperation, isRateLimited: boolean): void {
-    fastPathMethods.set(toPath(unary), createFastPathMethod(unary, operation, isRateLimited));
-    connect.rpc(unary, (request, handlerContext) => operation(request as never, toCallContext(handlerContext)));
-    grpc.rpc(toServerStreaming(unary), async function* (request, handlerContext) {
-      yield await operation(request as never, toCallContext(handlerContext));
+/** Creates the routes of services, with gRPC health checking and reflection. */
+export function createRpcRoutes(services: readonly MountedService[], options: RpcRoutesOptions): RpcRoutes {
+  const { draining, places } = options;
+  const descriptors = [...services.map(({ service }) => service), Health, ServerReflection, ServerReflectionAlpha];
+  const serviceNames = descriptors.map(({ typeName }) => typeName);
+  const builder = new RpcRoutesBuilder(options);
+  for (const mounted of services) builder.addService(mounted, places.operations, true);
+  // A health check that exceeds a rate limit would report a healthy server as failing.
+  builder.addService(mountService(Health, createHealthService(serviceNames, draining)), places.health, false);
+  builder.addReflection(
+    descriptors.map(({ file }) => file),
+    serviceNames,
+  );
+  return builder.build();
+}
+
+class RpcRoutesBuilder {
+  readonly #options: RpcRoutesOptions;
+  readonly #connect: ConnectRouter;
+  readonly #grpc: ConnectRouter;
+  readonly #unaryMethods = new Map<string, UnaryMethod>();
+  readonly #streamMethods = new Map<string, StreamMethod>();
+  readonly #rateLimitedPaths = new Set<string>();
+
+  constructor(options: RpcRoutesOptions) {
+    this.#options = options;
+    const common = {
+      readMaxBytes: options.limits.requestBytes,
+      writeMaxBytes: options.limits.responseBytes,
+      acceptCompression: [gzipCompression],
+      compressMinBytes: COMPRESS_MIN_BYTES,
+      interceptors: [errorMappingInterceptor],
+    };
+    this.#connect = createConnectRouter({ ...common, grpc: false, grpcWeb: false });
+    this.#grpc = createConnectRouter({ ...common, connect: false });
+  }
+
+  /** @param places of its streams on the fast path */
+  addService(mounted: MountedService, places: StreamPlaces, isRateLimited: boolean): void {
+    for (const method of mounted.service.methods) {
+      if (isRateLimited) this.#rateLimitedPaths.add(toPath(method));
+      if (isUnary(method)) {
+        this.#addUnaryMethod(method, getOperation(mounted, method.localName), isRateLimited);
+      } else if (isServerStreaming(method)) {
+        this.#addStreamMethod(method, { method, operation: getStreamOperation(mounted, method.localName), places });
+      } else throw new Error(`${method.name} has a stream of requests, which operations do not support`);
+    }
+  }
+
+  #addUnaryMethod(method: DescMethodUnary, operation: AnyOperation, isRateLimited: boolean): void {
+    this.#unaryMethods.set(toPath(method), new UnaryMethod(method, operation, isRateLimited));
+    this.#connect.rpc(method, (request, context) => operation(request, toCallContext(context)));
+    this.#grpc.rpc(toServerStreaming(method), async function* (request, context) {
+      yield await operation(request, toCallContext(context));
     });
   }
-  function addStreamMethod({ method, operation, quota }: StreamMethod): void {
-    streamMethods.set(toPath(method), { method, operation, quota });
-    for (const router of [connect, grpc]) {
+
+  #addStreamMethod(method: DescMethodServerStreaming, streamMethod: StreamMethod): void {
+    this.#streamMethods.set(toPath(method), streamMethod);
+    const { calls, places } = this.#options;
+    const { operation } = streamMethod;
+    for (const router of [this.#connect, this.#grpc]) {
       router.rpc(method, (request, { values, timeoutMs, signal }) => {
         const { context } = getAdapterCall(values);
-        admitStream({ context }, quotas.generalPath);
-        return iterateMessages(calls, { context, operation, request, remainingMs: timeoutMs(), signal });
+        places.generalPath.admit({ context });
+        return calls.iterate({ context, operation, request, remainingMs: timeoutMs(), signal });
       });
     }
   }
 
-  const descriptors = [...services.map(({ service }) => service), Health, ServerReflection, ServerReflectionAlpha];
-  const serviceNames = descriptors.map(({ typeName }) => typeName);
-  const health = createHealthService(serviceNames, draining);
-  const reflection = createReflectionHandler(
-    descriptors.map(({ file }) => file),
-    serviceNames,
-  );
-  for (const mounted of services) {
-    for (const method of mounted.service.methods) {
-      rateLimitedPaths.add(toPath(method));
-      if (isUnary(method)) addUnaryMethod(method, getOperation(mounted, method.localName), true);
-      else if (isServerStreaming(method)) {
-        const operation = getStreamOperation(mounted, method.localName);
-        addStreamMethod({ method, operation, quota: quotas.operations });
-      } else throw new Error(`${method.name} has a stream of requests, which operations do not support`);
+  addReflection(files: Parameters<typeof createReflectionHandler>[0], serviceNames: readonly string[]): void {
+    const { places } = this.#options;
+    const reflection = createReflectionHandler(files, serviceNames);
+    const createServiceImpl = <R extends ReflectionCall>() => ({
+      serverReflectionInfo(requests: AsyncIterable<R>, { values }: HandlerContext) {
+        places.generalPath.admit(getAdapterCall(values));
+        return serveReflectionStream(requests, reflection);
+      },
+    });
+    for (const router of [this.#connect, this.#grpc]) {
+      router.service(ServerReflection, createServiceImpl()).service(ServerReflectionAlpha, createServiceImpl());
     }
   }
-  // A health check that exceeds a rate limit would report a healthy server as failing.
-  addUnaryMethod(Health.method.check, health.check, false);
-  addStreamMethod({
-    ...{ method: Health.method.watch, operation: health.watch as AnyStreamOperation, quota: quotas.health },
-  });
-  for (const router of [connect, grpc]) {
-    router.service(ServerReflection, {
-      serverReflectionInfo(requests, { values }) {
-        admitStream(getAdapterCall(values), quotas.generalPath);
-        return serveReflectionStream(requests, reflection);
-      },
-    });
-    router.service(ServerReflectionAlpha, {
-      serverReflectionInfo(requests, { values }) {
-        admitStream(getAdapterCall(values), quotas.generalPath);
-        return serveReflectionStream(requests, reflection);
-      },
-    });
+
+  build(): RpcRoutes {
+    const grpcByPath = new Map(this.#grpc.handlers.map((handler) => [handler.requestPath, handler]));
+    const byPath = new Map<string, HttpRoute>();
+    for (const connect of this.#connect.handlers) {
+      const { requestPath, service, method } = connect;
+      const general = createConnectAdapter({ connect, grpc: grpcByPath.get(requestPath) ?? connect }, this.#options);
+      byPath.set(requestPath, {
+        operation: `${service.typeName}/${method.name}`,
+        isRpc: true,
+        isRateLimited: this.#rateLimitedPaths.has(requestPath),
+        isStream: !isUnary(method),
+        handle: this.#options.fastPaths ? this.#addFastPath(connect, general) : general,
+        reject: (exchange, error) => sendRpcError(exchange, error, service.file.proto.package),
+      });
+    }
+    return { byPath, unaryMethods: this.#unaryMethods };
   }
 
-  const grpcByPath = new Map(grpc.handlers.map((handler) => [handler.requestPath, handler]));
-  const generalRoutes = new Map<string, HttpRoute>();
-  for (const handler of connect.handlers) {
-    const { requestPath, service, method } = handler;
-    const handlers = { connect: handler, grpc: grpcByPath.get(requestPath) ?? handler };
-    generalRoutes.set(requestPath, {
-      operation: `${service.typeName}/${method.name}`,
-      isRpc: true,
-      isRateLimited: rateLimitedPaths.has(requestPath),
-      handle: createConnectAdapter(handlers, limits, draining, budget),
-      reject: (exchange, error) => sendRpcError(exchange, error, service.file.proto.package),
-    });
+  /** Returns the fast path of a method that falls back to `general`; `general` for a method without one. */
+  #addFastPath({ requestPath }: UniversalHandler, general: PathHandler): PathHandler {
+    const unary = this.#unaryMethods.get(requestPath);
+    if (unary !== undefined) return createConnectFastPath(unary, this.#options, general);
+    const stream = this.#streamMethods.get(requestPath);
+    return stream === undefined ? general : createStreamFastPath(stream, this.#options, general);
   }
-  const streamHandlers = new Map<string, PathHandler>();
-  for (const [path, { method, operation, quota }] of streamMethods) {
-    const general = generalRoutes.get(path)?.handle;
-    if (general === undefined) throw new Error(`no route for ${path}`);
-    const options = { limits, calls, quota, budget, general };
-    streamHandlers.set(path, createServerStreamHandler(method, operation, options));
-  }
-  return { generalRoutes, fastPathMethods, streamHandlers };
-}
-
-function toPath({ parent, name }: DescMethod): string {
-  return `/${parent.typeName}/${name}`;
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {
@@ -167,6 +167,10 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
 
 function isServerStreaming(method: DescMethod): method is DescMethodServerStreaming {
   return method.methodKind === "server_streaming";
+}
+
+function toPath({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
 }
 
 // On the wire of gRPC a unary call is a stream of one message. Only streams show an interceptor why a request is

@@ -43,6 +43,7 @@ export const metricCatalogue = {
     "pipelined_requests",
     "Unanswered HTTP/1.1 requests beyond the first of each connection.",
   ),
+  waitingForTurn: summedGauge("waiting_for_turn", "Pieces of work that wait for the turn of their caller."),
   unsentBytes: summedGauge("unsent_bytes", "Bytes of responses that callers have not read, without shared ones."),
   receivedBytes: summedGauge("received_bytes", "Memory that incomplete request bodies take, in bytes."),
   limitCuts: counter("limit_cuts_total", "Requests refused, and streams and connections closed, at a limit.", [
@@ -100,6 +101,11 @@ export const metricCatalogue = {
     "Lookups of transfers that were refused a request, by whose budget was spent: lookup, caller or process.",
     ["budget"],
   ),
+  withdrawalChecks: counter(
+    "withdrawal_checks_failed_total",
+    "Withdrawals that were not returned because the chains contradict themselves about the transfer, by the check that failed.",
+    ["check"],
+  ),
   endpointState: maxGauge("endpoint_state", "1 for the current state of an RPC endpoint, 0 for the other states.", [
     ...["network", "chain", "endpoint", "state"],
   ]),
@@ -112,6 +118,11 @@ export const metricCatalogue = {
   clockOffset: maxGauge(
     "clock_offset_seconds",
     "Right time less that of this machine, by the headers Date of endpoints and the blocks; 0 below five seconds.",
+  ),
+  cctpBurnLimit: minGauge(
+    "cctp_burn_limit_usdc",
+    "The most that one message of Circle's CCTP V1 burns on a chain, in USDC; 0: no transfer of USDC can be sent.",
+    ["chain"],
   ),
   headNumber: maxGauge("chain_head_number", "Number of the latest known block of a chain.", [...["network", "chain"]]),
   sourceState: maxGauge("source_state", "1 for the current state of an off-chain source, 0 for the other states.", [
@@ -129,7 +140,7 @@ export const metricCatalogue = {
   ),
   priceDistrusted: maxGauge(
     "price_distrusted",
-    "1 for a token whose preferred source is not believed: its price jumped, and that of the next source did not.",
+    "1 for a token whose preferred source is not believed: its price jumped, and no other source confirms it.",
     ["token"],
   ),
   priceFeedRefused: maxGauge("price_feed_refused", "1 for a Chainlink feed whose last answer was refused, by reason.", [
@@ -142,28 +153,13 @@ export const metricCatalogue = {
   batchResults: counter("batch_results_total", "Results of batches of quotes, by reason; empty for a quote.", [
     "reason",
   ]),
-  quoteComparisons: counter(
-    "quote_comparisons_total",
-    "Quotes compared with the SDK's quote, by result. unconfirmed: different once, but not when both were made again.",
-    ["result"],
-  ),
   chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
-  // Workers use the same routes and share their chain state.
+  // Workers use the same routes.
   activeRoutes: maxGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
-  sharedReaders: summedGauge(
-    "shared_state_readers",
-    "Processes that read a topic (a chain, a document, the attestations) for all workers and replicas: 1, or 0 while none does.",
-    ["topic"],
-  ),
-  sharedMessages: counter(
-    "shared_state_messages_total",
-    "Messages between workers and replicas: values handed on and taken, and requests to the reader. unanswered: read by the process itself.",
-    ["event"],
-  ),
   watches: summedGauge("watches", "Open watches of transfers."),
   followedTransfers: summedGauge(
     "followed_transfers",
-    "Distinct transfers and transactions that are watched: those that are known, and those that nobody knows yet.",
+    "Distinct transfers and transactions that are watched: those that are known, and those that no source has seen.",
     ["state"],
   ),
   watchedAccounts: summedGauge("watched_accounts", "Distinct accounts that are watched."),
@@ -180,14 +176,6 @@ export const metricCatalogue = {
     "redis_commands_total",
     "Commands to Redis by result. refused: replied with an error; skipped: not sent, since Redis is out of reach or slow.",
     ["result"],
-  ),
-  redisDisconnects: counter("redis_disconnects_total", "Lost connections to Redis and failed attempts, by reason.", [
-    ...["reason"],
-  ]),
-  redisRefusedValues: counter(
-    "redis_refused_values_total",
-    "Values from Redis that were refused: oversized, forged, expired, malformed, or fenced (of an earlier reader).",
-    ["reason"],
   ),
   indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
   indexDatabaseUp: minGauge("index_database_up", "1 while PostgreSQL answers; 0 while statuses come from the chains."),

@@ -1,9 +1,9 @@
 import type { Worker } from "node:cluster";
-import { type MetricsJson, mergeCumulativeMetrics, renderMetricsText } from "./exposition.js";
-import { createThrottledScrape } from "./throttled-scrape.js";
+import { withTimeout } from "../../resilience/with-timeout.js";
+import { createThrottledScrape, type MetricsJson, mergeCumulativeMetrics, renderMetricsText } from "./exposition.js";
 
 // Several workers share one port, so a scrape reaches any of them and must return the metrics of all: the worker asks the
-// primary, which collects the metrics of every worker and aggregates them.
+// primary, which collects the metrics of every worker and aggregates them with prom-client.
 
 type PrimaryToWorkerMessage =
   | { readonly type: "collect-metrics" }
@@ -19,75 +19,61 @@ const WORKER_TIMEOUT_MS = 1_000;
 /** A worker waits this long for the primary. */
 const PRIMARY_TIMEOUT_MS = 3_000;
 
-/** The metrics of all workers, in the primary. */
-export interface ClusterMetrics {
-  /** Includes a worker from now on. Its counters stay included after it has exited. */
-  addWorker(worker: Worker): void;
-  renderText(): Promise<string>;
-}
-
 interface WorkerEntry {
   lastMetrics: MetricsJson | undefined;
   /** Called when the worker replies, or never will. */
   onReply: () => void;
 }
 
-export function createClusterMetrics(): ClusterMetrics {
-  const workers = new Map<Worker, WorkerEntry>();
+/** The metrics of all workers, in the primary. */
+export class ClusterMetrics {
+  readonly #workers = new Map<Worker, WorkerEntry>();
   /** Totals of the counters of exited workers: Prometheus would take a sum that falls for a counter reset. */
-  let exitedTotals: MetricsJson = [];
-  /** Serializes the updates of `exitedTotals`, so that workers that exit together are all added. */
-  let exitQueue: Promise<void> = Promise.resolve();
+  #exitedTotals: MetricsJson = [];
+  /** Serializes the updates of the totals, so that workers that exit together are all added. */
+  #exitQueue: Promise<void> = Promise.resolve();
+  readonly renderText = createThrottledScrape(() => this.#aggregate());
 
-  function collectFrom(worker: Worker, entry: WorkerEntry): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, WORKER_TIMEOUT_MS);
-      entry.onReply = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (!sendToWorker(worker, { type: "collect-metrics" })) entry.onReply();
+  /** Includes a worker from now on. Its counters stay included after it has exited. */
+  addWorker(worker: Worker): void {
+    const entry: WorkerEntry = { lastMetrics: undefined, onReply: () => {} };
+    this.#workers.set(worker, entry);
+    worker.on("message", (message: WorkerToPrimaryMessage) => {
+      if (message.type === "worker-metrics") {
+        entry.lastMetrics = message.metrics;
+        entry.onReply();
+      } else if (message.type === "request-cluster-metrics") {
+        const { id } = message;
+        const reply = (text: string | undefined) => sendToWorker(worker, { type: "cluster-metrics", id, text });
+        this.renderText().then(reply, () => reply(undefined));
+      }
+    });
+    worker.once("exit", () => {
+      entry.onReply();
+      this.#exitQueue = this.#exitQueue.then(() => this.#addToExitedTotals(worker, entry));
     });
   }
 
-  async function aggregate(): Promise<string> {
-    await Promise.all([...workers].map(([worker, entry]) => collectFrom(worker, entry)));
-    return renderMetricsText([
-      ...[...workers.values()].flatMap(({ lastMetrics }) => (lastMetrics === undefined ? [] : [lastMetrics])),
-      exitedTotals,
-    ]);
+  async #aggregate(): Promise<string> {
+    await Promise.all([...this.#workers].map(([worker, entry]) => collectFrom(worker, entry)));
+    const present = [...this.#workers.values()].flatMap(({ lastMetrics }) =>
+      lastMetrics === undefined ? [] : [lastMetrics],
+    );
+    return renderMetricsText([...present, this.#exitedTotals]);
   }
 
-  const renderText = createThrottledScrape(aggregate);
-
-  async function addToExitedTotals(worker: Worker, { lastMetrics }: WorkerEntry): Promise<void> {
-    if (lastMetrics !== undefined) {
-      exitedTotals = await mergeCumulativeMetrics([exitedTotals, lastMetrics]);
-    }
-    workers.delete(worker);
+  async #addToExitedTotals(worker: Worker, { lastMetrics }: WorkerEntry): Promise<void> {
+    if (lastMetrics !== undefined) this.#exitedTotals = await mergeCumulativeMetrics([this.#exitedTotals, lastMetrics]);
+    this.#workers.delete(worker);
   }
+}
 
-  return {
-    addWorker(worker) {
-      const entry: WorkerEntry = { lastMetrics: undefined, onReply: () => {} };
-      workers.set(worker, entry);
-      worker.on("message", (message: WorkerToPrimaryMessage) => {
-        if (message.type === "worker-metrics") {
-          entry.lastMetrics = message.metrics;
-          entry.onReply();
-        } else if (message.type === "request-cluster-metrics") {
-          const { id } = message;
-          const reply = (text: string | undefined) => sendToWorker(worker, { type: "cluster-metrics", id, text });
-          renderText().then(reply, () => reply(undefined));
-        }
-      });
-      worker.once("exit", () => {
-        entry.onReply();
-        exitQueue = exitQueue.then(() => addToExitedTotals(worker, entry));
-      });
-    },
-    renderText,
-  };
+function collectFrom(worker: Worker, entry: WorkerEntry): Promise<void> {
+  const replied = new Promise<void>((resolve) => {
+    entry.onReply = resolve;
+  });
+  if (!sendToWorker(worker, { type: "collect-metrics" })) entry.onReply();
+  return withTimeout(replied, WORKER_TIMEOUT_MS, undefined);
 }
 
 /** Returns false if the worker cannot be reached. */
@@ -111,21 +97,14 @@ export function createWorkerMetricsClient(collectJson: () => Promise<MetricsJson
       );
     } else if (message.type === "cluster-metrics") pending.get(message.id)?.(message.text);
   });
-  return () =>
-    new Promise((resolve, reject) => {
-      lastId += 1;
-      const id = lastId;
-      const fail = (): void => reject(new Error("the metrics of all workers are unavailable"));
-      const timer = setTimeout(() => {
-        pending.delete(id);
-        fail();
-      }, PRIMARY_TIMEOUT_MS);
-      pending.set(id, (text) => {
-        pending.delete(id);
-        clearTimeout(timer);
-        if (text === undefined) fail();
-        else resolve(text);
-      });
-      send({ type: "request-cluster-metrics", id });
-    });
+  return async () => {
+    lastId += 1;
+    const id = lastId;
+    const answered = new Promise<string | undefined>((resolve) => pending.set(id, resolve));
+    send({ type: "request-cluster-metrics", id });
+    const text = await withTimeout(answered, PRIMARY_TIMEOUT_MS, undefined);
+    pending.delete(id);
+    if (text === undefined) throw new Error("the metrics of all workers are unavailable");
+    return text;
+  };
 }

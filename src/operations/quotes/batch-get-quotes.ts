@@ -1,54 +1,72 @@
-import type {
-  BatchGetQuotesRequest,
-  BatchGetQuotesResponse,
-  GetQuoteRequest,
+import {
+  type BatchGetQuotesRequest,
+  type BatchGetQuotesResponse,
+  BatchGetQuotesResponseSchema,
+  type GetQuoteRequest,
+  QuoteErrorSchema,
+  type QuoteResult,
+  QuoteResultSchema,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../errors.js";
-import type { FeeSettings } from "../../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import type { FeeSettings, FeeSettingsSource } from "../../hop/fee-settings.js";
 import type { NetworkSlug } from "../../hop/networks.js";
-import type { PreparedQuote, QuoteEngine, TimestampedQuote } from "../../quotes/quote-engine.js";
+import type { PreparedQuote, QuoteEngine, QuoteFreshness, TimestampedQuote } from "../../quotes/quote-engine.js";
+import type { QuoteRequest } from "../../quotes/state/quote-request.js";
 import type { FairQuota } from "../../resilience/fair-quota.js";
+import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import { createTimeSlicer, type TimeSlicer } from "../../resilience/time-slicer.js";
 import type { CallContext, Operation } from "../operation.js";
-import { listQuoteRequests } from "./batch-requests.js";
-import { type BatchResults, createBatchResults } from "./batch-results.js";
+import { findChainSlug } from "../parameters.js";
 import {
   assertRouteEnabled,
   assertRouteExists,
   createQuoteRequestParser,
+  listQuoteRequests,
   type ParsedQuoteRequest,
 } from "./quote-request.js";
-import { toQuoteResponse } from "./quote-response.js";
+import {
+  describeExceededLimit,
+  describeExceededLimits,
+  toQuoteCachePolicy,
+  toQuoteResponse,
+} from "./quote-response.js";
 
-export interface BatchGetQuotesDeps {
+interface BatchGetQuotesDeps {
   readonly settings: FeeSettingsSource;
   readonly engine: Pick<QuoteEngine, "prepareQuotes">;
-  /** Slots for the quotes of batches that have to wait. */
+  /** Slots for the quotes of batches, while they wait. */
   readonly quoteQuota: FairQuota;
   /** Maximum duration of a call, in milliseconds. */
   readonly maxTimeoutMs: number;
   /** Milliseconds on a monotonic clock. */
   readonly monotonicNow: () => number;
-  /** Shares the event loop among all batches. */
-  readonly slicer?: TimeSlicer;
+  /** Divides the time of the event loop among callers. */
+  readonly eventLoop: FairScheduler;
   /** Observes the number of results by their reason; quotes have an empty one. */
   readonly onResults?: (counts: ReadonlyMap<string, number>) => void;
 }
 
-/** Time of each turn of the event loop that all batches take together. */
-const SLICE_MS = 2;
 /** What is kept of the time of a call for the way of the response: 5 %, within these limits. */
 const MIN_RESPONSE_TIME_MS = 10;
 const MAX_RESPONSE_TIME_MS = 200;
+/** Longest text of a request that its result repeats. Valid ones are shorter. */
+const MAX_REPEATED_CHARS = 100;
 
-/** A batch in progress. */
-interface Batch {
-  readonly results: BatchResults;
-  readonly context: CallContext;
-  /** Sets an error as the result at an index. */
-  fail(index: number, error: unknown): void;
+/** Creates the operation that answers many quotes at once. Each fails alone, with what a call of its own would get. */
+export function createBatchGetQuotes(
+  deps: BatchGetQuotesDeps,
+): Operation<BatchGetQuotesRequest, BatchGetQuotesResponse> {
+  const { settings, maxTimeoutMs, monotonicNow } = deps;
+  const quoter = new BatchQuoter(deps);
+  return (message, context) => {
+    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
+    return mapMaybeAsync(listQuoteRequests(message, settings), (requests) => {
+      // Before any work.
+      const counted = context.countAsRequests(requests.length);
+      const quote = () => quoter.quoteAll(requests, context, deadlineAt);
+      return counted === undefined ? quote() : counted.then(quote);
+    });
+  };
 }
 
 /** A request with valid parameters, and the index of its result. */
@@ -57,139 +75,199 @@ interface IndexedRequest {
   readonly parsed: ParsedQuoteRequest;
 }
 
-/** Creates the operation that answers many quotes at once. Each fails alone, with what a call of its own would get. */
-export function createBatchGetQuotes(
-  deps: BatchGetQuotesDeps,
-): Operation<BatchGetQuotesRequest, BatchGetQuotesResponse> {
-  const { settings, engine, quoteQuota, maxTimeoutMs, monotonicNow, onResults } = deps;
-  const { slicer = createTimeSlicer({ sliceMs: SLICE_MS }) } = deps;
-  const parse = createQuoteRequestParser();
+class BatchQuoter {
+  readonly #deps: BatchGetQuotesDeps;
+  readonly #parse = createQuoteRequestParser();
 
-  function quoteAll(
+  constructor(deps: BatchGetQuotesDeps) {
+    this.#deps = deps;
+  }
+
+  quoteAll(
     messages: readonly GetQuoteRequest[],
-    deadlineAt: number,
     context: CallContext,
+    deadlineAt: number,
   ): MaybePromise<BatchGetQuotesResponse> {
-    const results = createBatchResults(messages);
-    const batch = {
-      results,
-      context,
-      fail: (index: number, error: unknown) => results.setError(index, context.describeFailure(error)),
-    };
+    // Before any work: who has too many quotes waiting must not cost more by asking for more.
+    const release = this.#deps.quoteQuota.tryAcquire(context.caller, messages.length);
+    if (release === undefined) {
+      throw new ServiceError("OVERLOADED", "too many quotes of batches are waiting here", { retryAfterSeconds: 1 });
+    }
+    let isWaiting = false;
+    try {
+      const batch = new Batch(messages, context);
+      this.#start(batch, messages);
+      if (batch.isComplete) return batch.respond(this.#deps.onResults);
+      isWaiting = true;
+      return this.#completeWithin(deadlineAt - this.#deps.monotonicNow(), batch).finally(release);
+    } finally {
+      if (!isWaiting) release();
+    }
+  }
+
+  #start(batch: Batch, messages: readonly GetQuoteRequest[]): void {
+    const { settings } = this.#deps;
     const indexed = messages.map((message, index) => ({ index, message }));
     const valid = mapOrFail(batch, indexed, ({ index, message }) => {
-      const parsed = parse(message);
+      const parsed = this.#parse(message);
       assertRouteExists(parsed);
       return { index, parsed };
     });
     for (const [network, requests] of groupByNetwork(valid)) {
       const current = settings.peek(network);
-      if (current !== undefined) startQuotes(batch, requests, current);
+      if (current !== undefined) this.#startQuotes(batch, requests, current);
       else
         settings.getCurrent(network).then(
-          (loaded) => startQuotes(batch, requests, loaded),
+          (loaded) => this.#startQuotes(batch, requests, loaded),
           (error: unknown) => {
             for (const { index } of requests) batch.fail(index, error);
           },
         );
     }
-    return results.isComplete() ? respond(batch) : completeWithin(deadlineAt - monotonicNow(), messages.length, batch);
   }
 
   /** Starts the quotes of one network. */
-  function startQuotes(batch: Batch, requests: readonly IndexedRequest[], currentSettings: FeeSettings): void {
+  #startQuotes(batch: Batch, requests: readonly IndexedRequest[], currentSettings: FeeSettings): void {
     const enabled = mapOrFail(batch, requests, (request) => {
       assertRouteEnabled(request.parsed, currentSettings);
       return request;
     });
-    const { caller } = batch.context;
     const quoteRequests = enabled.map(({ parsed }) => parsed.request);
     const ready: (() => void)[] = [];
-    for (const [position, prepared] of engine.prepareQuotes(quoteRequests, batch.context).entries()) {
+    for (const [position, prepared] of this.#deps.engine.prepareQuotes(quoteRequests, batch.context).entries()) {
       const request = enabled[position] as IndexedRequest;
       if (!isPromise(prepared)) ready.push(() => compute(batch, request, prepared));
       else
         prepared.then(
-          (quote) => runInSlices(batch, caller, [() => compute(batch, request, quote)]),
+          (quote) => this.#runInTurns(batch, [() => compute(batch, request, quote)]),
           (error: unknown) => batch.fail(request.index, error),
         );
     }
-    runInSlices(batch, caller, ready);
+    this.#runInTurns(batch, ready);
   }
 
   /** Runs work unless all results are set: after the deadline nobody waits for it. */
-  function runInSlices({ results }: Batch, caller: string, work: readonly (() => void)[]): void {
+  #runInTurns(batch: Batch, work: readonly (() => void)[]): void {
     let next = 0;
-    void slicer.run(caller, () => {
-      if (results.isComplete()) return false;
+    this.#deps.eventLoop.runSteps(batch.context, () => {
+      if (batch.isComplete) return false;
       work[next]?.();
       next += 1;
       return next < work.length;
     });
   }
 
-  function compute(batch: Batch, { index, parsed }: IndexedRequest, quote: PreparedQuote): void {
-    const succeed = (result: TimestampedQuote): void =>
-      batch.results.setQuote(index, toQuoteResponse(parsed.request, result.quote), result.freshness);
-    try {
-      const result = quote();
-      if (isPromise(result)) result.then(succeed).catch((error: unknown) => batch.fail(index, error));
-      else succeed(result);
-    } catch (error) {
-      batch.fail(index, error);
-    }
-  }
-
   /** Waits for the results, and answers before the deadline with those at hand: a slow chain must not fail the others. */
-  async function completeWithin(timeoutMs: number, count: number, batch: Batch): Promise<BatchGetQuotesResponse> {
-    const { results, context } = batch;
-    function failMissing(error: ServiceError): void {
-      for (let index = 0; index < count; index += 1) if (!results.isSet(index)) batch.fail(index, error);
-    }
-    const release = quoteQuota.tryAcquire(context.caller, count);
-    if (release === undefined) {
-      const message = "too many quotes of batches are waiting here";
-      const error = new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
-      failMissing(error);
-      throw error;
-    }
+  async #completeWithin(timeoutMs: number, batch: Batch): Promise<BatchGetQuotesResponse> {
+    const { signal } = batch.context;
     const responseTimeMs = Math.min(Math.max(timeoutMs / 20, MIN_RESPONSE_TIME_MS), MAX_RESPONSE_TIME_MS);
-    const stop = (): void => failMissing(new ServiceError("DEADLINE_EXCEEDED", "no quote within the deadline"));
+    const stop = (): void => batch.failMissing(new ServiceError("DEADLINE_EXCEEDED", "no quote within the deadline"));
     const timer = setTimeout(stop, Math.max(timeoutMs / 2, timeoutMs - responseTimeMs));
-    context.signal.addEventListener("abort", stop);
+    signal.addEventListener("abort", stop);
     try {
-      await results.waitUntilComplete();
-      return respond(batch);
+      await batch.waitUntilComplete();
+      return batch.respond(this.#deps.onResults);
     } finally {
       clearTimeout(timer);
-      context.signal.removeEventListener("abort", stop);
-      release();
+      signal.removeEventListener("abort", stop);
     }
   }
+}
 
-  function respond({ results, context }: Batch): BatchGetQuotesResponse {
-    const counts = results.countByReason();
-    const response = results.toResponse();
-    context.addLogFields({ quotes: response.results.length, failed: response.results.length - (counts.get("") ?? 0) });
-    context.setCachePolicy(results.getCachePolicy());
-    onResults?.(counts);
-    return response;
+/** A batch in progress: its results come in any order, each once. */
+class Batch {
+  readonly #results: QuoteResult[];
+  readonly #counts = new Map<string, number>();
+  #unset: number;
+  #freshness: QuoteFreshness | undefined = undefined;
+  /** The transfers above a burn limit, by the index of their results. */
+  #exceededLimits: string[] | undefined = undefined;
+  #onComplete: (() => void) | undefined = undefined;
+
+  constructor(
+    requests: readonly GetQuoteRequest[],
+    readonly context: CallContext,
+  ) {
+    this.#results = requests.map(createPendingResult);
+    this.#unset = requests.length;
   }
 
-  return (message, context) => {
-    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    return mapMaybeAsync(listQuoteRequests(message, settings), (requests) => {
-      // Before any work.
-      const counted = context.countAsRequests(requests.length);
-      const quote = () => quoteAll(requests, deadlineAt, context);
-      return counted === undefined ? quote() : counted.then(quote);
+  /** The number of its quotes. */
+  get size(): number {
+    return this.#results.length;
+  }
+
+  /** Whether all results are set. */
+  get isComplete(): boolean {
+    return this.#unset === 0;
+  }
+
+  /** Sets a result unless it is set already. */
+  succeed(index: number, request: QuoteRequest, { quote, freshness }: TimestampedQuote): void {
+    if (!this.#set(index, "", { case: "quote", value: toQuoteResponse(request, quote) })) return;
+    if (quote.exceededBurnLimit !== undefined) {
+      this.#exceededLimits ??= [];
+      this.#exceededLimits[index] = describeExceededLimit(request, quote, quote.exceededBurnLimit);
+    }
+    this.#freshness = this.#freshness === undefined ? freshness : combineFreshness(this.#freshness, freshness);
+  }
+
+  /** Sets an error as the result, unless there is one already. */
+  fail(index: number, error: unknown): void {
+    const described = this.context.describeFailure(error);
+    const value = { $typeName: QuoteErrorSchema.typeName, ...described };
+    this.#set(index, described.reason, { case: "error", value });
+  }
+
+  failMissing(error: ServiceError): void {
+    for (const [index, { result }] of this.#results.entries()) if (result.case === undefined) this.fail(index, error);
+  }
+
+  waitUntilComplete(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onComplete = resolve;
+      if (this.isComplete) resolve();
     });
-  };
+  }
+
+  respond(onResults: BatchGetQuotesDeps["onResults"]): BatchGetQuotesResponse {
+    const quotes = this.#counts.get("") ?? 0;
+    this.context.addLogFields({ quotes: this.size, failed: this.size - quotes });
+    // Errors are not kept, and quotes as long as all of them may be.
+    const freshness = quotes === this.size ? this.#freshness : undefined;
+    this.context.setCachePolicy(freshness === undefined ? "private" : toQuoteCachePolicy(freshness));
+    if (this.#exceededLimits !== undefined) {
+      this.context.addWarning(describeExceededLimits(Object.values(this.#exceededLimits)));
+    }
+    onResults?.(this.#counts);
+    return { $typeName: BatchGetQuotesResponseSchema.typeName, results: this.#results };
+  }
+
+  #set(index: number, reason: string, result: QuoteResult["result"]): boolean {
+    const target = this.#results[index];
+    if (target === undefined || target.result.case !== undefined) return false;
+    target.result = result;
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    this.#unset -= 1;
+    if (this.#unset === 0) this.#onComplete?.();
+    return true;
+  }
+}
+
+function compute(batch: Batch, { index, parsed }: IndexedRequest, quote: PreparedQuote): void {
+  const succeed = (result: TimestampedQuote): void => batch.succeed(index, parsed.request, result);
+  try {
+    const result = quote();
+    if (isPromise(result)) result.then(succeed).catch((error: unknown) => batch.fail(index, error));
+    else succeed(result);
+  } catch (error) {
+    batch.fail(index, error);
+  }
 }
 
 /** Returns what `map` returns for each request; where it throws, the request fails. */
 function mapOrFail<T extends { readonly index: number }, R>(
-  { fail }: Batch,
+  batch: Batch,
   requests: readonly T[],
   map: (request: T) => R,
 ): readonly R[] {
@@ -198,7 +276,7 @@ function mapOrFail<T extends { readonly index: number }, R>(
     try {
       mapped.push(map(request));
     } catch (error) {
-      fail(request.index, error);
+      batch.fail(request.index, error);
     }
   }
   return mapped;
@@ -213,4 +291,24 @@ function groupByNetwork(requests: readonly IndexedRequest[]): ReadonlyMap<Networ
     else group.push(request);
   }
   return groups;
+}
+
+function createPendingResult({ network, fromChain, toChain, token, amount }: GetQuoteRequest): QuoteResult {
+  // A long invalid text in a small request would make a response of megabytes, because each result repeats it.
+  const shorten = (text: string): string => text.slice(0, MAX_REPEATED_CHARS);
+  return {
+    $typeName: QuoteResultSchema.typeName,
+    fromChain: findChainSlug(network, fromChain) ?? shorten(fromChain),
+    toChain: findChainSlug(network, toChain) ?? shorten(toChain),
+    token: shorten(token),
+    amount: shorten(amount),
+    result: { case: undefined },
+  };
+}
+
+/** Returns the age of the older of two quotes, and the time that is left to both. */
+function combineFreshness(first: QuoteFreshness, second: QuoteFreshness): QuoteFreshness {
+  const ageMs = Math.max(first.ageMs, second.ageMs);
+  const leftMs = Math.min(first.maxAgeMs - first.ageMs, second.maxAgeMs - second.ageMs);
+  return { ageMs, maxAgeMs: ageMs + leftMs, refreshMs: Math.min(first.refreshMs, second.refreshMs) };
 }

@@ -1,13 +1,17 @@
 import type { GetQuoteRequest, GetQuoteResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
-import type { FeeSettings } from "../../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import type { FeeSettings, FeeSettingsSource } from "../../hop/fee-settings.js";
 import type { DetailedQuote, QuoteEngine, TimestampedQuote } from "../../quotes/quote-engine.js";
 import type { QuoteRequest } from "../../quotes/state/quote-request.js";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import type { CallContext, Operation } from "../operation.js";
 import { assertRouteEnabled, assertRouteExists, createQuoteRequestParser } from "./quote-request.js";
-import { toQuoteCachePolicy, toQuoteResponse } from "./quote-response.js";
+import {
+  describeExceededLimit,
+  describeExceededLimits,
+  toQuoteCachePolicy,
+  toQuoteResponse,
+} from "./quote-response.js";
 
 export function createGetQuote(deps: {
   readonly chains: Pick<ChainClients, "withCustomEndpoints">;
@@ -33,7 +37,7 @@ export function createGetQuote(deps: {
       engine.quoteWithCustomEndpoints(request, access, context);
     const quote = await chains.withCustomEndpoints(request.network, customUrls, quoteOn, context);
     context.setCachePolicy("private");
-    return toQuoteResponse(request, quote);
+    return toResponse(request, quote, context);
   }
 
   return (message, context) => {
@@ -58,5 +62,12 @@ function respond(
   context: CallContext,
 ): GetQuoteResponse {
   context.setCachePolicy(toQuoteCachePolicy(freshness));
+  return toResponse(request, quote, context);
+}
+
+function toResponse(request: QuoteRequest, quote: DetailedQuote, context: CallContext): GetQuoteResponse {
+  if (quote.exceededBurnLimit !== undefined) {
+    context.addWarning(describeExceededLimits([describeExceededLimit(request, quote, quote.exceededBurnLimit)]));
+  }
   return toQuoteResponse(request, quote);
 }

@@ -1,12 +1,18 @@
-import type { GetQuoteRequest } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import {
+  type BatchGetQuotesRequest,
+  type GetQuoteRequest,
+  GetQuoteRequestSchema,
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../errors.js";
-import type { FeeSettings } from "../../hop/fee-settings.js";
+import type { FeeSettings, FeeSettingsSource } from "../../hop/fee-settings.js";
 import type { Chain, Network } from "../../hop/networks.js";
-import { createRouteMap } from "../../hop/route-map.js";
+import { findAvailableRoutes, hasRouteContracts, isRouteEnabled, type Route, RouteMap } from "../../hop/routes.js";
 import type { Token } from "../../hop/tokens.js";
 import type { QuoteRequest } from "../../quotes/state/quote-request.js";
-import { hasRouteContracts, isRouteEnabled, type Route } from "../../routes/available-routes.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import {
+  createTooManyItemsError,
+  MAX_LISTED_MESSAGES,
   parseAmount,
   parseChain,
   parseIsFullView,
@@ -16,6 +22,8 @@ import {
   parseToken,
   requireParameter,
 } from "../parameters.js";
+
+export const MAX_QUOTES_PER_BATCH = MAX_LISTED_MESSAGES;
 
 /** A request for a quote whose parameters are valid; its route may not exist. */
 export interface ParsedQuoteRequest extends RequestedRoute {
@@ -34,7 +42,7 @@ interface RequestedRoute {
 
 /** Creates a parser of requests. It throws a ServiceError that names the invalid parameter. */
 export function createQuoteRequestParser(): (message: GetQuoteRequest) => ParsedQuoteRequest {
-  const requestedRoutes = createRouteMap<RequestedRoute>();
+  const requestedRoutes = new RouteMap<RequestedRoute>();
 
   function addRequestedRoute(network: Network, token: Token, source: Chain, destination: Chain): RequestedRoute {
     const route = { token: token.symbol, source, destination };
@@ -98,4 +106,78 @@ function parseReceiveAmount({ amount, receiveAmount }: GetQuoteRequest): bigint 
   const parsed = parseAmount(receiveAmount, field);
   if (amount === "") return parsed;
   throw new ServiceError("INVALID_PARAMETER", "amount and receiveAmount exclude each other", { field });
+}
+
+/**
+ * Returns the requests of a batch, in the order of their results. What all of them share is valid in them.
+ * @throws ServiceError for what fails the whole batch
+ */
+export function listQuoteRequests(
+  message: BatchGetQuotesRequest,
+  settings: Pick<FeeSettingsSource, "peek" | "getCurrentOrBuiltIn">,
+): MaybePromise<readonly GetQuoteRequest[]> {
+  if (message.requests.length > 0) return listGivenRequests(message);
+  const amounts = message.amount;
+  if (isNotGiven(amounts)) throw new ServiceError("MISSING_PARAMETER", "amount is required", { field: "amount" });
+  const network = parseNetwork(message.network);
+  const token = parseToken(network, requireParameter("token", message.token));
+  const source = parseChain(network, "fromChain", requireParameter("fromChain", message.fromChain));
+  parseSlippage(message.slippage);
+  parseIsFullView(message.view);
+  if (!isNotGiven(message.toChain)) return pairUp(message, message.toChain);
+  const current = settings.peek(network.slug) ?? settings.getCurrentOrBuiltIn(network.slug);
+  return mapMaybeAsync(current, (feeSettings) => {
+    const routes = findAvailableRoutes(network, feeSettings);
+    const reachable = routes.filter((route) => route.token === token.symbol && route.source === source);
+    return pairUp(
+      message,
+      reachable.map(({ destination }) => destination.slug),
+    );
+  });
+}
+
+/** Returns whether a list is empty, or holds nothing but empty texts, as `amount=` does. */
+function isNotGiven(values: readonly string[]): boolean {
+  return values.every((value) => value === "");
+}
+
+function listGivenRequests(message: BatchGetQuotesRequest): readonly GetQuoteRequest[] {
+  const { requests, amount, toChain, slippage } = message;
+  if (requests.length > MAX_LISTED_MESSAGES) throw createTooManyItemsError("requests", MAX_LISTED_MESSAGES);
+  const texts = [message.token, message.fromChain, message.network, message.view, ...amount, ...toChain];
+  if (texts.some((text) => text !== "") || slippage !== undefined)
+    throw createRequestsError("requests excludes all other parameters");
+  for (const [index, { rpcUrl }] of requests.entries())
+    if (Object.keys(rpcUrl).length > 0)
+      throw createRequestsError(`requests[${index}].rpcUrl is not supported in a batch: it reads the chains for all`);
+  return requests;
+}
+
+function createRequestsError(message: string): ServiceError {
+  return new ServiceError("INVALID_PARAMETER", message, { field: "requests" });
+}
+
+/** Returns a request for every pair of a destination and an amount; all amounts of the first destination come first. */
+function pairUp(message: BatchGetQuotesRequest, toChains: readonly string[]): readonly GetQuoteRequest[] {
+  const { amount: amounts, token, fromChain, slippage, network, view } = message;
+  const count = toChains.length * amounts.length;
+  if (count > MAX_QUOTES_PER_BATCH) {
+    const pairs = `${toChains.length} destinations with ${amounts.length} amounts`;
+    const problem = `${pairs} are ${count} quotes: at most ${MAX_QUOTES_PER_BATCH} can be requested at once`;
+    throw new ServiceError("INVALID_PARAMETER", problem, { field: "amount" });
+  }
+  return toChains.flatMap((toChain) =>
+    amounts.map((amount) => ({
+      $typeName: GetQuoteRequestSchema.typeName,
+      amount,
+      token,
+      fromChain,
+      toChain,
+      network,
+      view,
+      ...(slippage !== undefined && { slippage }),
+      rpcUrl: {},
+      receiveAmount: "",
+    })),
+  );
 }

@@ -1,37 +1,33 @@
 import type { ListTransfersRequest, ListTransfersResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
+import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import { withTimeout } from "../../resilience/with-timeout.js";
-import type { DetailsOutcome, TransferDetailsFinder } from "../../transfers/details/transfer-details.js";
-import { decodePageToken, encodePageToken } from "../../transfers/list/page-token.js";
-import type { TransferFilter, TransferList, TransferLister } from "../../transfers/list/transfer-lister.js";
+import type { DetailsFinder } from "../../transfers/details/details-finder.js";
+import type { DetailsOutcome } from "../../transfers/details/transfer-details.js";
+import { decodePageToken, encodePageToken } from "../../transfers/index/list/page-token.js";
+import type {
+  ListCoverage,
+  TransferFilter,
+  TransferList,
+  TransferLister,
+} from "../../transfers/index/list/transfer-lister.js";
 import type { TransferState } from "../../transfers/status.js";
 import type { Operation } from "../operation.js";
 import {
   parseAddress,
   parseChain,
+  parseEnumValue,
   parseIsFullView,
   parseNetwork,
   parseToken,
   requireParameter,
 } from "../parameters.js";
-import { toTransferDetailsMessage } from "./transfer-details-message.js";
-import { toTransferStatusMessage } from "./transfer-status-message.js";
-
-export interface ListTransfersDeps {
-  /** undefined: this server has no index. */
-  readonly lister: TransferLister | undefined;
-  readonly chains: Pick<ChainClients, "forNetwork">;
-  readonly details: TransferDetailsFinder;
-  readonly prices: Pick<TokenPrices, "peekTable" | "getTable">;
-  /** Maximum duration of a call, in milliseconds. */
-  readonly maxTimeoutMs: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
-}
+import { warnOfMissingAttestations } from "./attestation-warning.js";
+import { PRICE_TIMEOUT_MS, toTransferDetailsMessage, toTransferStatusMessage } from "./transfer-message.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1_000;
@@ -39,19 +35,30 @@ const MAX_PAGE_SIZE = 1_000;
 const MAX_FULL_PAGE_SIZE = 100;
 /** Transfers of a page that count as one request against the limit of a caller. */
 const TRANSFERS_PER_REQUEST = 50;
-/** How long a response waits for prices. */
-const PRICE_TIMEOUT_MS = 1_000;
 const STATES: readonly TransferState[] = ["PENDING", "BONDED", "UNBONDABLE"];
 
-export function createListTransfers(deps: ListTransfersDeps): Operation<ListTransfersRequest, ListTransfersResponse> {
-  const { lister, chains, details, prices, maxTimeoutMs, monotonicNow } = deps;
+/** What was read for a page. */
+interface Answer {
+  /** As `toQueryText` returns it. */
+  readonly query: string;
+  readonly list: TransferList;
+  readonly coverage: ListCoverage;
+}
 
-  /** Returns the prices of the listed tokens; undefined where they cannot be read, so that the USD fields are 0. */
-  function getPrices({ transfers }: TransferList, timeoutMs: number): MaybePromise<PriceTable | undefined> {
-    const tokens = [...new Set(transfers.map(({ sent }) => sent.token))];
-    if (tokens.length === 0) return undefined;
-    return prices.peekTable(tokens) ?? withTimeout(prices.getTable(tokens), timeoutMs, undefined);
-  }
+export function createListTransfers(deps: {
+  /** undefined: this server has no index. */
+  readonly lister: Pick<TransferLister, "isIndexed" | "list" | "readCoverage"> | undefined;
+  readonly chains: Pick<ChainClients, "forNetwork">;
+  readonly details: Pick<DetailsFinder, "find">;
+  /** undefined: the source is switched off. */
+  readonly attestations: Pick<AttestationClient, "findOutage"> | undefined;
+  readonly prices: Pick<TokenPrices, "peekTable" | "getTable">;
+  /** Maximum duration of a call, in milliseconds. */
+  readonly maxTimeoutMs: number;
+  /** Milliseconds on a monotonic clock. */
+  readonly monotonicNow: () => number;
+}): Operation<ListTransfersRequest, ListTransfersResponse> {
+  const { lister, chains, details, attestations, prices, maxTimeoutMs, monotonicNow } = deps;
 
   return (request, context) => {
     const network = parseNetwork(request.network);
@@ -66,25 +73,30 @@ export function createListTransfers(deps: ListTransfersDeps): Operation<ListTran
 
     const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
     const remainingMs = (): number => deadlineAt - monotonicNow();
-    const respond = (list: TransferList, outcomes: readonly DetailsOutcome[]): MaybePromise<ListTransfersResponse> => {
-      context.addLogFields({ transfers: list.transfers.length });
+    const respond = (answer: Answer, outcomes: readonly DetailsOutcome[]): MaybePromise<ListTransfersResponse> => {
+      context.addLogFields({ transfers: answer.list.transfers.length });
       // The list of an account changes at any moment.
       context.setCachePolicy("private");
       const timeoutMs = Math.min(PRICE_TIMEOUT_MS, Math.max(0, remainingMs() / 2));
-      return mapMaybeAsync(getPrices(list, timeoutMs), (table) => toResponse(query, list, outcomes, table));
+      return mapMaybeAsync(getPrices(prices, answer.list, timeoutMs), (table) => toResponse(answer, outcomes, table));
     };
-    const readDetails = (list: TransferList): MaybePromise<ListTransfersResponse> => {
-      const access = chains.forNetwork(network.slug);
+    const readDetails = (answer: Answer): MaybePromise<ListTransfersResponse> => {
       const { caller, signal } = context;
-      return mapMaybeAsync(
-        details.find(list.transfers, { network, chains: access, caller, signal, remainingMs }),
-        (outcomes) => respond(list, outcomes),
-      );
+      const lookup = { network, chains: chains.forNetwork(network.slug), caller, signal, remainingMs };
+      return mapMaybeAsync(details.find(answer.list.transfers, lookup), (outcomes) => {
+        const read = outcomes.flatMap((outcome) => ("details" in outcome ? [outcome.details] : []));
+        const warned = warnOfMissingAttestations(read, attestations, context, remainingMs);
+        return mapMaybeAsync(warned, () => respond(answer, outcomes));
+      });
     };
     const rows = isFull ? Math.min(pageSize, MAX_FULL_PAGE_SIZE) : pageSize;
+    // Before the page: a block that is indexed in between would count as covered, and its transfers might be missing.
     const read = (): MaybePromise<ListTransfersResponse> =>
-      mapMaybeAsync(lister.list(filter, after, rows, context), (list) =>
-        isFull ? readDetails(list) : respond(list, []),
+      mapMaybeAsync(lister.readCoverage(filter, context), (coverage) =>
+        mapMaybeAsync(lister.list(filter, after, rows, context), (list) => {
+          const answer = { query, list, coverage };
+          return isFull ? readDetails(answer) : respond(answer, []);
+        }),
       );
     const count = isFull ? rows : Math.ceil(rows / TRANSFERS_PER_REQUEST);
     const counted = count === 1 ? undefined : context.countAsRequests(count);
@@ -96,17 +108,11 @@ function parseFilter(network: Network, request: ListTransfersRequest): TransferF
   const { state, token, fromChain, toChain } = request;
   return {
     account: parseAddress("account", requireParameter("account", request.account)),
-    state: state === "" ? undefined : parseState(state),
+    state: state === "" ? undefined : parseEnumValue("state", state, STATES),
     token: token === "" ? undefined : parseToken(network, token).symbol,
     source: fromChain === "" ? undefined : parseChain(network, "fromChain", fromChain),
     destination: toChain === "" ? undefined : parseChain(network, "toChain", toChain),
   };
-}
-
-function parseState(value: string): TransferState {
-  const state = STATES.find((name) => name === value);
-  if (state !== undefined) return state;
-  throw new ServiceError("INVALID_PARAMETER", `state is not one of ${STATES.join(", ")}`, { field: "state" });
 }
 
 function parsePageSize(value: number | undefined): number {
@@ -130,10 +136,20 @@ function toQueryText(network: Network, { account, state, token, source, destinat
   return [network.slug, account, state, token, source?.slug, destination?.slug].map((part) => part ?? "").join(" ");
 }
 
+/** Returns the prices of the listed tokens; undefined where they cannot be read, so that the USD fields are 0. */
+function getPrices(
+  prices: Pick<TokenPrices, "peekTable" | "getTable">,
+  { transfers }: TransferList,
+  timeoutMs: number,
+): MaybePromise<PriceTable | undefined> {
+  const tokens = [...new Set(transfers.map(({ sent }) => sent.token))];
+  if (tokens.length === 0) return undefined;
+  return prices.peekTable(tokens) ?? withTimeout(prices.getTable(tokens), timeoutMs, undefined);
+}
+
 /** @param outcomes details of the transfers; none for the basic view */
 function toResponse(
-  query: string,
-  list: TransferList,
+  { query, list, coverage }: Answer,
   outcomes: readonly DetailsOutcome[],
   table: PriceTable | undefined,
 ): ListTransfersResponse {
@@ -153,7 +169,8 @@ function toResponse(
       return { ...message, details: toTransferDetailsMessage(outcome.details) };
     }),
     nextPageToken: list.next === undefined ? "" : encodePageToken(query, list.next),
-    coveredFrom: BigInt(list.coveredFromSeconds),
+    coveredFrom: BigInt(coverage.fromSeconds),
+    coveredUntil: BigInt(coverage.untilSeconds),
   };
 }
 

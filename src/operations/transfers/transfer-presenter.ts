@@ -1,21 +1,18 @@
 import type { GetTransferStatusResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { TokenPrices } from "../../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import { withTimeout } from "../../resilience/with-timeout.js";
-import {
-  areFinalDetails,
-  type TransferDetails,
-  type TransferDetailsFinder,
-} from "../../transfers/details/transfer-details.js";
+import type { DetailsFinder } from "../../transfers/details/details-finder.js";
+import { areFinalDetails, type TransferDetails } from "../../transfers/details/transfer-details.js";
 import type { LookupContext } from "../../transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../transfers/status.js";
-import type { Presented } from "../../transfers/watch/following/followed-transfer.js";
+import type { Presented } from "../../transfers/watch/followed-transfer.js";
 import { computeFingerprint } from "../../transfers/watch/resume-token.js";
-import { toTransferDetailsMessage } from "./transfer-details-message.js";
-import { toTransferStatusMessage } from "./transfer-status-message.js";
-
-/** How long a message waits for a price. */
-const PRICE_TIMEOUT_MS = 1_000;
+import {
+  getPriceUsd,
+  PRICE_TIMEOUT_MS,
+  toTransferDetailsMessage,
+  toTransferStatusMessage,
+} from "./transfer-message.js";
 
 /** Makes the messages of watched transfers: each once, for all who watch it. */
 export type TransferPresenter = (
@@ -25,21 +22,9 @@ export type TransferPresenter = (
 ) => MaybePromise<Presented<GetTransferStatusResponse>>;
 
 export function createTransferPresenter(deps: {
-  readonly details: TransferDetailsFinder;
+  readonly details: Pick<DetailsFinder, "find">;
   readonly prices: TokenPrices;
 }): TransferPresenter {
-  /** Returns the token's price at the time of the transfer or now; 0 without one, so that the USD fields are 0. */
-  function getPriceUsd({ sent: { token }, priceUsd }: TransferStatus): MaybePromise<number> {
-    if (priceUsd !== undefined) return priceUsd;
-    const table = deps.prices.peekTable([token]);
-    if (table === undefined) return withTimeout(deps.prices.getUsdPrice(token), PRICE_TIMEOUT_MS, 0);
-    try {
-      return table.getUsdPrice(token);
-    } catch {
-      return 0;
-    }
-  }
-
   async function findDetails(status: TransferStatus, context: LookupContext): Promise<TransferDetails | undefined> {
     const [outcome] = await deps.details.find([status], context);
     if (outcome !== undefined && "error" in outcome) throw outcome.error;
@@ -57,10 +42,12 @@ export function createTransferPresenter(deps: {
   }
 
   return (status, isFull, context) =>
-    mapMaybeAsync(getPriceUsd(status), (priceUsd) =>
-      isFull
-        ? findDetails(status, context).then((details) => present(status, priceUsd, details))
-        : present(status, priceUsd, undefined),
+    mapMaybeAsync(
+      getPriceUsd(status, deps.prices, () => PRICE_TIMEOUT_MS),
+      (priceUsd) =>
+        isFull
+          ? findDetails(status, context).then((details) => present(status, priceUsd, details))
+          : present(status, priceUsd, undefined),
     );
 }
 

@@ -6,11 +6,16 @@ import type {
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
 import type { TransferWatcher } from "../../transfers/watch/transfer-watcher.js";
-import type { WatchSink } from "../../transfers/watch/watch-lifecycle.js";
-import type { WatchTarget } from "../../transfers/watch/watch-target.js";
+import type { WatchSink, WatchTarget } from "../../transfers/watch/watch-lifecycle.js";
 import type { MessageStream, StreamOperation } from "../operation.js";
-import { parseAddress, parseChain, parseIsFullView, parseNetwork } from "../parameters.js";
-import { parseTransactionHash, parseTransferId } from "./transfer-identifiers.js";
+import {
+  parseAddress,
+  parseChain,
+  parseIsFullView,
+  parseNetwork,
+  parseTransactionHash,
+  parseTransferId,
+} from "../parameters.js";
 
 /** Transfer IDs and hashes of one watch. */
 const MAX_TARGETS = 100;
@@ -64,37 +69,41 @@ function parseTargets({ transferId, transferHash, view }: WatchTransfersRequest,
 
 /** Sends the events of a watch as messages. A class, because there is one for each of thousands of watches. */
 class StreamSink implements WatchSink<GetTransferStatusResponse> {
-  constructor(private readonly stream: MessageStream<WatchTransfersResponse>) {}
+  readonly #stream: MessageStream<WatchTransfersResponse>;
+
+  constructor(stream: MessageStream<WatchTransfersResponse>) {
+    this.#stream = stream;
+  }
 
   isReady(): boolean {
-    return this.stream.isReady();
+    return this.#stream.isReady();
   }
 
   sendTransfer(value: GetTransferStatusResponse, resumeToken: string): void {
-    this.send(resumeToken, { case: "transfer", value });
+    this.#send(resumeToken, { case: "transfer", value });
   }
 
   sendUnknown({ kind, value: idOrHash }: WatchTarget, isFinal: boolean, resumeToken: string): void {
     const transferId = kind === "id" ? idOrHash : "";
     const transferHash = kind === "hash" ? idOrHash : "";
     const value = { $typeName: "hop.bridge.v1.UnknownTransfer" as const, transferId, transferHash, isFinal };
-    this.send(resumeToken, { case: "unknown", value });
+    this.#send(resumeToken, { case: "unknown", value });
   }
 
   sendBookmark(resumeToken: string): void {
-    this.send(resumeToken, { case: "bookmark", value: BOOKMARK });
+    this.#send(resumeToken, { case: "bookmark", value: BOOKMARK });
   }
 
   end(error?: unknown): void {
-    this.stream.end(error);
+    this.#stream.end(error);
   }
 
   interrupt(): void {
-    this.stream.interrupt();
+    this.#stream.interrupt();
   }
 
-  private send(resumeToken: string, event: WatchTransfersResponse["event"]): void {
-    this.stream.send({ $typeName: "hop.bridge.v1.WatchTransfersResponse", resumeToken, event });
+  #send(resumeToken: string, event: WatchTransfersResponse["event"]): void {
+    this.#stream.send({ $typeName: "hop.bridge.v1.WatchTransfersResponse", resumeToken, event });
   }
 }
 

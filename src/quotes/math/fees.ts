@@ -92,14 +92,6 @@ export function computeMinBonderFee(tokenUsd: number, decimals: number): bigint 
 }
 
 /**
- * Returns the minimum output under a slippage tolerance in percent: amount * ceil(10000 - slippage * 100) / 10000
- * (SDK: calcAmountOutMin).
- */
-export function applySlippage(amount: bigint, slippagePercent: number): bigint {
-  return (amount * BigInt(Math.ceil(10_000 - slippagePercent * 100))) / 10_000n;
-}
-
-/**
  * Converts plain decimal text of whole tokens to the smallest unit.
  * @throws RangeError for any other text, or for more decimals than the token has.
  */

@@ -36,6 +36,12 @@ const MAX_BITS_BEYOND_BEST = 24n;
 const MAX_BITS_BEYOND_TARGET = 40n;
 /** Growth of the steps while the amount brings more. */
 const STEP_GROWTH = 8n;
+/**
+ * Where this many times the amount is missing, a first step by a small part of it measures the slope: an almost empty pool
+ * pays so much for the first units that a step by all of it could pass the maximum.
+ */
+const FAR_FACTOR = 8n;
+const FIRST_STEP_DIVISOR = 1024n;
 /** Finds the maximum of the output to about 2^-20 of the amount. */
 const MAX_PEAK_TRIALS = 32;
 /** Interpolations that may fail to halve the bracket before it is bisected. */
@@ -95,10 +101,17 @@ function isEnough(net: ReturnType<NetAmount>, target: bigint): net is bigint {
 /** Returns how much more to try: a little more than the slope of the last two trials says, and more than last. */
 function estimateStep(previous: ValidTrial | undefined, current: ValidTrial, target: bigint, lastStep: bigint): bigint {
   const missing = target - current.net;
-  const step =
-    previous === undefined ? missing : (missing * (current.amount - previous.amount)) / (current.net - previous.net);
-  const padded = step + step / 64n + 1n;
-  return padded > STEP_GROWTH * lastStep ? padded : STEP_GROWTH * lastStep;
+  if (previous === undefined) {
+    if (missing < FAR_FACTOR * current.amount) return padStep(missing);
+    const part = missing / FIRST_STEP_DIVISOR;
+    return padStep(part > current.amount ? part : current.amount);
+  }
+  const step = padStep((missing * (current.amount - previous.amount)) / (current.net - previous.net));
+  return step > STEP_GROWTH * lastStep ? step : STEP_GROWTH * lastStep;
+}
+
+function padStep(step: bigint): bigint {
+  return step + step / 64n + 1n;
 }
 
 /**

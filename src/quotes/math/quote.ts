@@ -1,10 +1,7 @@
-import { applySlippage } from "./fees.js";
+import { getLpFeeBps } from "./fees.js";
 import { findAmountIn } from "./find-amount-in.js";
-import { createQuoteExplainer, type QuoteExplainer, type QuoteSteps } from "./quote-steps.js";
-import type { RouteSnapshot } from "./route-snapshot.js";
-import { createRouteSteps, type RouteSteps } from "./route-steps.js";
-import { CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX } from "./stable-swap.js";
-import { SwapRevertError } from "./swap-revert-error.js";
+import { createRouteSteps, type RouteSnapshot, type RouteSteps } from "./route-snapshot.js";
+import { CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX, SwapRevertError } from "./stable-swap.js";
 
 /** A quote. Amounts are in the token's smallest unit, deadlines in Unix seconds. */
 export interface Quote {
@@ -17,10 +14,23 @@ export interface Quote {
   readonly destinationDeadline: number;
 }
 
-/** A quote and the intermediate values from which it was computed. */
-export interface ExplainedQuote {
-  readonly quote: Quote;
-  readonly steps: QuoteSteps;
+/** Intermediate values of a quote, with the names of the SDK's getSendData. Amounts are in the token's smallest unit. */
+export interface QuoteSteps {
+  readonly amountOut: bigint;
+  readonly requiredLiquidity: bigint;
+  readonly bonderFeeRelative: bigint;
+  readonly adjustedBonderFee: bigint;
+  readonly destinationTxFee: bigint;
+  readonly adjustedDestinationTxFee: bigint;
+  readonly totalFee: bigint;
+  /** Hundredths of a percent. */
+  readonly feeBps: number;
+  readonly rate: number;
+  /** Percent; undefined where the SDK's is no number. */
+  readonly priceImpact: number | undefined;
+  /** Hundredths of a percent. */
+  readonly lpFeeBps: number;
+  readonly lpFees: bigint;
 }
 
 /** Computes quotes on one route from one snapshot. */
@@ -35,8 +45,11 @@ export interface RouteQuoter {
    * @throws SwapRevertError when a pool cannot swap the amount
    */
   readonly quote: (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
-  /** Returns the quote of an amount with its intermediate values. @throws like `quote` */
-  readonly explain: (...input: Parameters<RouteQuoter["quote"]>) => ExplainedQuote;
+  /** Returns the quote of an amount with the intermediate values from which it was computed. @throws like `quote` */
+  readonly explain: (...input: Parameters<RouteQuoter["quote"]>) => {
+    readonly quote: Quote;
+    readonly steps: QuoteSteps;
+  };
   /**
    * Returns an amount that brings at least this much, and of which one unit less brings less or cannot be swapped;
    * undefined if there is none.
@@ -65,13 +78,13 @@ export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
       const amountOut = swappedAmount ?? payOut(bridgedAmount);
       const transactionFee = computeTransactionFee();
       const fee = computeBonderFee(computeRelativeFee(bridgedAmount)) + transactionFee;
-      return buildQuote(snapshot, amountIn, bridgedAmount, amountOut, fee, slippagePercent, nowSeconds);
+      return buildQuote(snapshot, { amountIn, bridgedAmount, amountOut, fee }, slippagePercent, nowSeconds);
     },
     explain(amountIn, slippagePercent, nowSeconds, swappedAmount) {
       explainer ??= createQuoteExplainer(snapshot, steps);
       const explained = explainer(amountIn, swappedAmount);
-      const { requiredLiquidity, amountOut, totalFee } = explained;
-      const quote = buildQuote(snapshot, amountIn, requiredLiquidity, amountOut, totalFee, slippagePercent, nowSeconds);
+      const { requiredLiquidity: bridgedAmount, amountOut, totalFee: fee } = explained;
+      const quote = buildQuote(snapshot, { amountIn, bridgedAmount, amountOut, fee }, slippagePercent, nowSeconds);
       return { quote, steps: explained };
     },
     findAmountIn: (receiveAmount) =>
@@ -109,16 +122,15 @@ function computeNetAmount(
   }
 }
 
-/**
- * @param bridgedAmount amount that the source bridge sends
- * @param amountOut output on the destination before fees
- */
+/** @param amounts `bridgedAmount`: what the source bridge sends; `amountOut`: output on the destination before fees */
 function buildQuote(
   { sourceIsL1, destinationIsL1 }: RouteSnapshot,
-  amountIn: bigint,
-  bridgedAmount: bigint,
-  amountOut: bigint,
-  fee: bigint,
+  {
+    amountIn,
+    bridgedAmount,
+    amountOut,
+    fee,
+  }: Readonly<Record<"amountIn" | "bridgedAmount" | "amountOut" | "fee", bigint>>,
   slippagePercent: number,
   nowSeconds: number,
 ): Quote {
@@ -134,4 +146,78 @@ function buildQuote(
     deadline,
     destinationDeadline: destinationIsL1 ? 0 : deadline,
   };
+}
+
+/**
+ * Returns the minimum output under a slippage tolerance in percent: amount * ceil(10000 - slippage * 100) / 10000
+ * (SDK: calcAmountOutMin).
+ */
+export function applySlippage(amount: bigint, slippagePercent: number): bigint {
+  return (amount * BigInt(Math.ceil(10_000 - slippagePercent * 100))) / 10_000n;
+}
+
+/**
+ * Explains the quote of an amount.
+ * @param amountOut output of the swap before a CCTP transfer, for USDC.e
+ * @throws SwapRevertError when a pool cannot swap the amount
+ */
+export type QuoteExplainer = (amountIn: bigint, amountOut?: bigint) => QuoteSteps;
+
+/** The amount at whose rate the SDK measures the price impact, in the token's smallest unit. */
+const REFERENCE_AMOUNT = 1000n;
+
+export function createQuoteExplainer(snapshot: RouteSnapshot, steps: RouteSteps): QuoteExplainer {
+  const { decimals, feeBps } = snapshot;
+  const isCctp = snapshot.kind === "cctp";
+  const one = 10n ** BigInt(decimals);
+  /** The SDK's rate of an output: rounded down to the token's decimals. */
+  const computeRate = (amountIn: bigint, amountOut: bigint) => toNumber((amountOut * one) / amountIn, decimals);
+  const referenceRate = isCctp ? 0 : computeReferenceRate(steps, computeRate);
+  const lpFeeBps = isCctp ? 0 : getLpFeeBps(snapshot.destinationSlug);
+  const totalLpFeeBps = isCctp
+    ? 0n
+    : BigInt((snapshot.sourceIsL1 ? 0 : getLpFeeBps(snapshot.sourceSlug)) + (snapshot.destinationIsL1 ? 0 : lpFeeBps));
+  return (amountIn, swappedAmount) => {
+    const requiredLiquidity = steps.bridge(amountIn);
+    const amountOut = swappedAmount ?? steps.payOut(requiredLiquidity);
+    const bonderFeeRelative = steps.computeRelativeFee(requiredLiquidity);
+    const adjustedBonderFee = steps.computeBonderFee(bonderFeeRelative);
+    const adjustedDestinationTxFee = steps.computeTransactionFee();
+    const rate = computeRate(amountIn, amountOut);
+    // The SDK says 0 by CCTP, also where USDC.e is swapped before.
+    const priceImpact = isCctp ? 0 : ((referenceRate - rate) / referenceRate) * 100;
+    return {
+      amountOut,
+      requiredLiquidity,
+      bonderFeeRelative,
+      adjustedBonderFee,
+      destinationTxFee: steps.transactionFee,
+      adjustedDestinationTxFee,
+      totalFee: adjustedBonderFee + adjustedDestinationTxFee,
+      feeBps,
+      rate,
+      priceImpact: Number.isFinite(priceImpact) ? priceImpact : undefined,
+      lpFeeBps,
+      lpFees: (amountIn * totalLpFeeBps) / 10_000n,
+    };
+  };
+}
+
+/** Returns the rate of the reference amount; 0 where the pools cannot swap it. */
+function computeReferenceRate(
+  { bridge, payOut }: RouteSteps,
+  computeRate: (amountIn: bigint, amountOut: bigint) => number,
+): number {
+  try {
+    return computeRate(REFERENCE_AMOUNT, payOut(bridge(REFERENCE_AMOUNT)));
+  } catch (error) {
+    if (error instanceof SwapRevertError) return 0;
+    throw error;
+  }
+}
+
+/** Returns the double nearest to an amount of whole tokens, as the SDK does by printing and parsing it. */
+function toNumber(amount: bigint, decimals: number): number {
+  const digits = amount.toString().padStart(decimals + 1, "0");
+  return Number(`${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`);
 }

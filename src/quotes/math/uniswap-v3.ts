@@ -1,4 +1,4 @@
-import { SwapRevertError } from "./swap-revert-error.js";
+import { SwapRevertError } from "./stable-swap.js";
 
 // Exact-input swaps of Uniswap v3. Each doc comment names the library of Uniswap's v3-core that it mirrors.
 

@@ -3,134 +3,171 @@ import type { Chain } from "../../hop/networks.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { withTimeout } from "../../resilience/with-timeout.js";
+import { BatchLoader, loadJointly } from "./batch-loader.js";
 import {
-  assertStateCovers,
   type ChainState,
   type ChainStateReadInterceptor,
   captureReadTimestamps,
   coversReadSet,
-  createChainState,
 } from "./chain-state.js";
 import {
   asStalledEntry,
   type ChainStateEntry,
   computeRefreshDelayMs,
-  computeRequestDelayMs,
   computeStaleWaitMs,
   createChainStateEntry,
   findFreshState,
   findStaleState,
   isEvictable,
   isRecentlyRequested,
+  JointEntries,
   MIN_REFRESH_MS,
   type RefreshPolicy,
   storeIfNewer,
 } from "./chain-state-entry.js";
+import { readChainState } from "./read-chain-state.js";
 import type { ReadSet } from "./read-set.js";
-import { createBatchLoader, loadJointly } from "./reading/batch-loader.js";
-import { createJointEntries } from "./reading/joint-entry.js";
-import { readChainStateValues } from "./reading/read-chain-state.js";
-import { createRefreshScheduler } from "./refresh-scheduler.js";
-import type { ChainStateDemand } from "./sharing/chain-state-demand.js";
-import {
-  type ChainStateSharingOptions,
-  createChainStateSharing,
-  type ReceivedState,
-} from "./sharing/chain-state-sharing.js";
-
-/** Chain state of one read set, refreshed as long as it is requested. */
-export interface ChainStateSubscription {
-  /**
-   * Returns state that is fresh enough; synchronously if it is cached.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not respond and the last state is too old.
-   */
-  get(): MaybePromise<ChainState>;
-  /** Reads the state again, or joins the read that is in progress. @throws like get */
-  reload(): Promise<ChainState>;
-  /** Returns whether it was requested recently, so that it is refreshed in the background. */
-  isActive(): boolean;
-  /** @throws ServiceError UPSTREAM_UNAVAILABLE for state of several subscriptions in which a value of this one is missing */
-  assertCoveredBy(state: ChainState): void;
-  /** The cache of its chain. */
-  readonly cache: ChainStateCache;
-}
-
-/** Stale-while-revalidate cache of what quotes read on one chain; refreshed while in use. */
-export interface ChainStateCache {
-  /** Returns the same subscription for the same key, which must identify read set and policy. */
-  subscribe(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): ChainStateSubscription;
-  /**
-   * Returns state of one block for several subscriptions of this cache. What could not be read of one of them is missing.
-   * @throws like the `get` of a subscription
-   */
-  getTogether(subscriptions: readonly ChainStateSubscription[]): MaybePromise<ChainState>;
-  /** Reads the same again, or joins the read that is in progress. @throws like getTogether */
-  reloadTogether(subscriptions: readonly ChainStateSubscription[]): Promise<ChainState>;
-  close(): void;
-}
+import { type ChainStateSharingOptions, SharedChainState } from "./shared-chain-state.js";
 
 export interface ChainStateCacheOptions {
   readonly chain: Chain;
   readonly client: ChainClient;
   readonly clocks: Clocks;
   readonly onRead?: ChainStateReadInterceptor | undefined;
-  /** Returns whether the chain stands still. Default: never. */
+  /** Returns whether the chain is stalled. Default: never. */
   readonly isStalled?: (() => boolean) | undefined;
   /** Other processes with which the state is shared; undefined: there are none. */
   readonly sharing?: ChainStateSharingOptions | undefined;
 }
 
-interface CachedSubscription {
+/** Chain state of one read set, refreshed as long as it is requested. */
+export class ChainStateSubscription {
+  /** The cache of its chain. */
+  readonly cache: ChainStateCache;
   readonly entry: ChainStateEntry;
-  readonly subscription: ChainStateSubscription;
-}
 
-export function createChainStateCache(options: ChainStateCacheOptions): ChainStateCache {
-  const { chain, client, clocks, onRead, isStalled = () => false } = options;
-  const { monotonicNow } = clocks;
-  const subscriptions = new Map<string, CachedSubscription>();
-  /** Entries that the background refresh looks after. */
-  const refreshedEntries = new Set<ChainStateEntry>();
-  const entryOf = new WeakMap<ChainStateSubscription, ChainStateEntry>();
-  const jointEntries = createJointEntries();
-  const shutdown = new AbortController();
-  const scheduler = createRefreshScheduler(refreshEntries, monotonicNow);
-  const loader = createBatchLoader<ReadSet, ChainState>({
-    loadBatch: onRead
-      ? (readSets) => onRead({ chain: chain.slug, readSetCount: readSets.length }, () => readAll(readSets))
-      : readAll,
-    now: monotonicNow,
-  });
-  const sharing =
-    options.sharing &&
-    createChainStateSharing(options.sharing, {
-      slug: client.slug,
-      now: monotonicNow,
-      store: storeReceived,
-      read: readForPeer,
-      refresh: refreshEntries,
-    });
-
-  async function readAll(readSets: readonly ReadSet[]): Promise<ChainState> {
-    const timestamps = captureReadTimestamps(clocks);
-    const values = await readChainStateValues(client, chain, readSets, timestamps, shutdown.signal);
-    return sharing === undefined ? createChainState(values, client.slug) : sharing.publish(values);
+  constructor(cache: ChainStateCache, entry: ChainStateEntry) {
+    this.cache = cache;
+    this.entry = entry;
   }
 
-  function getState(entry: ChainStateEntry): MaybePromise<ChainState> {
-    const now = monotonicNow();
+  /**
+   * Returns state that is fresh enough; synchronously if it is cached.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not respond and the last state is too old.
+   */
+  get(): MaybePromise<ChainState> {
+    return this.cache.getState(this.entry);
+  }
+
+  /** Reads the state again, or joins the read that is in progress. @throws like get */
+  reload(): Promise<ChainState> {
+    return this.cache.readEntry(this.entry);
+  }
+
+  /** Returns whether it was requested recently, so that it is refreshed in the background. */
+  isActive(): boolean {
+    return this.cache.isActive(this.entry);
+  }
+
+  /** @throws ServiceError UPSTREAM_UNAVAILABLE for state of several subscriptions in which a value of this one is missing */
+  assertCoveredBy(state: ChainState): void {
+    state.assertCovers(this.entry.readSet);
+  }
+}
+
+/** Stale-while-revalidate cache of what quotes read on one chain; refreshed while in use. */
+export class ChainStateCache {
+  readonly #now: () => number;
+  readonly #isStalled: () => boolean;
+  readonly #subscriptions = new Map<string, ChainStateSubscription>();
+  /** Entries that the background refresh looks after. */
+  readonly #refreshedEntries = new Set<ChainStateEntry>();
+  readonly #jointEntries = new JointEntries();
+  readonly #shutdown = new AbortController();
+  readonly #loader: BatchLoader<ReadSet, ChainState>;
+  readonly #shared: SharedChainState | undefined;
+  #refreshTimer: NodeJS.Timeout | undefined;
+  #refreshDueAt = Number.POSITIVE_INFINITY;
+
+  constructor({ chain, client, clocks, onRead, isStalled = () => false, sharing }: ChainStateCacheOptions) {
+    this.#now = clocks.monotonicNow;
+    this.#isStalled = isStalled;
+    const read = (readSets: readonly ReadSet[]): Promise<ChainState> =>
+      readChainState(client, chain, readSets, { ...captureReadTimestamps(clocks), signal: this.#shutdown.signal });
+    this.#loader = new BatchLoader(
+      onRead ? (readSets) => onRead({ chain: chain.slug, readSetCount: readSets.length }, () => read(readSets)) : read,
+      this.#now,
+    );
+    this.#shared =
+      sharing &&
+      new SharedChainState(sharing, {
+        slug: client.slug,
+        clocks,
+        listRouteNames: () => this.#listRouteNames(),
+        read: (readSets) => loadJointly(this.#loader, readSets),
+        store: (state) => this.#storeInEntries(state),
+      });
+  }
+
+  /**
+   * Returns the same subscription for the same key, which must identify read set and policy.
+   * @param routeNames names by which other processes find a route with this read set
+   */
+  subscribe(
+    key: string,
+    readSet: ReadSet,
+    refreshPolicy: RefreshPolicy,
+    routeNames: readonly string[] = [],
+  ): ChainStateSubscription {
+    const cached = this.#subscriptions.get(key);
+    if (cached !== undefined) return cached;
+    const subscription = new ChainStateSubscription(
+      this,
+      createChainStateEntry(key, readSet, refreshPolicy, { routeNames }),
+    );
+    this.#subscriptions.set(key, subscription);
+    return subscription;
+  }
+
+  /**
+   * Returns state of one block for several subscriptions of this cache. What could not be read of one of them is missing.
+   * @throws like the `get` of a subscription
+   */
+  getTogether(subscriptions: readonly ChainStateSubscription[]): MaybePromise<ChainState> {
+    return this.getState(this.#findJointEntry(subscriptions));
+  }
+
+  /** Reads the same again, or joins the read that is in progress. @throws like getTogether */
+  reloadTogether(subscriptions: readonly ChainStateSubscription[]): Promise<ChainState> {
+    return this.readEntry(this.#findJointEntry(subscriptions));
+  }
+
+  /** Returns whether a subscription's entry was requested recently. */
+  isActive(entry: ChainStateEntry): boolean {
+    return isRecentlyRequested(entry, this.#now());
+  }
+
+  /** Ends the background refresh, and reads in progress. */
+  close(): void {
+    this.#shutdown.abort();
+    clearTimeout(this.#refreshTimer);
+  }
+
+  /** Returns the state of an entry. @throws like the `get` of a subscription */
+  getState(entry: ChainStateEntry): MaybePromise<ChainState> {
+    const now = this.#now();
     entry.requestedAt = now;
-    const current = isStalled() ? asStalledEntry(entry) : entry;
+    const current = this.#isStalled() ? asStalledEntry(entry) : entry;
     const { refreshMs } = current.refreshPolicy;
     const freshState = findFreshState(current, now);
     if (freshState !== undefined) {
-      if (!scheduler.isScheduled()) scheduler.scheduleWithin(refreshMs);
+      if (this.#refreshTimer === undefined) this.#refreshWithin(refreshMs);
       return freshState;
     }
-    refreshedEntries.add(entry);
-    scheduler.scheduleWithin(refreshMs);
+    this.#refreshedEntries.add(entry);
+    this.#refreshWithin(refreshMs);
     const readStartedAt = entry.pendingRead?.startedAt ?? now;
-    const refreshedState = readEntry(entry);
+    const refreshedState = this.readEntry(entry);
     const staleState = findStaleState(entry, now);
     if (staleState === undefined) return refreshedState;
     const waitMs = computeStaleWaitMs(entry, staleState, readStartedAt, now);
@@ -139,22 +176,21 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
     return staleState;
   }
 
-  /** Reads an entry, or joins the read that is in progress. */
-  function readEntry(entry: ChainStateEntry): Promise<ChainState> {
-    entry.pendingRead ??= { result: loadEntry(entry), startedAt: monotonicNow() };
+  /** Reads an entry, or joins the read that is in progress. @param isAwaited whether a request waits */
+  readEntry(entry: ChainStateEntry, isAwaited = true): Promise<ChainState> {
+    entry.pendingRead ??= { result: this.#loadEntry(entry, isAwaited), startedAt: this.#now() };
     return entry.pendingRead.result;
   }
 
-  async function loadEntry(entry: ChainStateEntry): Promise<ChainState> {
+  async #loadEntry(entry: ChainStateEntry, isAwaited: boolean): Promise<ChainState> {
     try {
-      const sharedState = sharing && (await sharing.request(entry));
-      const state = sharedState ?? (await loadJointly(loader, entry.parts));
+      const state = await (this.#shared?.obtain(entry, isAwaited) ?? loadJointly(this.#loader, entry.parts));
       // An incomplete state must not replace an older complete one. Who uses a joint entry asserts it for each part.
-      if (entry.parts.length === 1) assertStateCovers(state, chain.slug, entry.readSet);
-      storeIfNewer(entry, state, monotonicNow());
+      if (entry.parts.length === 1) state.assertCovers(entry.readSet);
+      storeIfNewer(entry, state, this.#now());
       return state;
     } catch (error) {
-      entry.failedAt = monotonicNow();
+      entry.failedAt = this.#now();
       throw error;
     } finally {
       entry.pendingRead = undefined;
@@ -162,89 +198,64 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
   }
 
   /** Returns the entry whose state several subscriptions use together. */
-  function findJointEntry(subscribed: readonly ChainStateSubscription[]): ChainStateEntry {
-    const entries = subscribed.flatMap((subscription) => entryOf.get(subscription) ?? []);
+  #findJointEntry(subscriptions: readonly ChainStateSubscription[]): ChainStateEntry {
+    const entries = subscriptions.map(({ entry }) => entry);
     const [only] = entries;
     if (only !== undefined && entries.length === 1) return only;
-    const entry = jointEntries.include(entries, monotonicNow());
-    refreshedEntries.add(entry);
+    const entry = this.#jointEntries.include(entries, this.#now());
+    this.#refreshedEntries.add(entry);
     return entry;
   }
 
-  function storeReceived({ state, values }: ReceivedState): void {
-    const now = monotonicNow();
-    for (const entry of refreshedEntries) {
-      if (!coversReadSet(values, entry.readSet)) continue;
+  *#listRouteNames(): Iterable<string> {
+    const now = this.#now();
+    for (const entry of this.#refreshedEntries) if (isRecentlyRequested(entry, now)) yield* entry.routeNames;
+  }
+
+  #storeInEntries(state: ChainState): void {
+    const now = this.#now();
+    for (const entry of this.#refreshedEntries) {
+      if (!coversReadSet(state.values, entry.readSet)) continue;
       storeIfNewer(entry, state, now);
-      // So that the first read of this process, if it has to, is as complete as those of the other.
-      for (const [key, pool] of values.swapPools)
+      // So that the first read of this process is as complete as those of the other.
+      for (const [key, pool] of state.values.swapPools)
         if (pool !== undefined) entry.readSet.tickWindows.get(key)?.follow(pool);
     }
   }
 
-  /** Reads on behalf of another process, whose entry stays active here as long as it is requested there. */
-  async function readForPeer({ newerThan = Number.NEGATIVE_INFINITY, ...demand }: ChainStateDemand) {
-    const { entry } = getCached(demand.key, demand.readSet, demand.refreshPolicy);
-    entry.requestedAt = Math.max(entry.requestedAt, demand.requestedAt);
-    refreshedEntries.add(entry);
-    scheduler.scheduleWithin(entry.refreshPolicy.refreshMs);
-    const freshState = findFreshState(entry, monotonicNow());
-    if (freshState !== undefined && freshState.readAt > newerThan) return freshState;
-    return readEntry(entry).catch(() => undefined);
+  /** Makes sure that entries are refreshed within this time; never postpones a refresh that is due earlier. */
+  #refreshWithin(delayMs: number): void {
+    const dueAt = this.#now() + delayMs;
+    if (this.#refreshTimer !== undefined && this.#refreshDueAt <= dueAt) return;
+    clearTimeout(this.#refreshTimer);
+    this.#refreshTimer = setTimeout(() => this.#refreshEntries(), delayMs).unref();
+    this.#refreshDueAt = dueAt;
   }
 
   /** Refreshes all active entries that are due, in one request, and schedules the next run. */
-  function refreshEntries(): void {
-    if (shutdown.signal.aborted) return;
-    const computeDelayMs = sharing === undefined || sharing.isReader() ? computeRefreshDelayMs : computeRequestDelayMs;
-    const now = monotonicNow();
+  #refreshEntries(): void {
+    this.#refreshTimer = undefined;
+    if (this.#shutdown.signal.aborted) return;
+    const now = this.#now();
     let nextDelayMs = Number.POSITIVE_INFINITY;
-    for (const entry of refreshedEntries) {
+    for (const entry of this.#refreshedEntries) {
       if (!isRecentlyRequested(entry, now)) {
         // Read sets change with the settings, so unused entries would accumulate.
-        if (isEvictable(entry, now)) evict(entry);
+        if (isEvictable(entry, now)) this.#evict(entry);
         continue;
       }
-      const current = isStalled() ? asStalledEntry(entry) : entry;
-      const delayMs = computeDelayMs(current, now);
+      const current = this.#isStalled() ? asStalledEntry(entry) : entry;
+      const delayMs = computeRefreshDelayMs(current, now);
       const isDue = delayMs <= 0;
-      if (isDue) readEntry(entry).catch(() => {});
+      if (isDue) this.readEntry(entry, false).catch(() => {});
       nextDelayMs = Math.min(nextDelayMs, isDue ? current.refreshPolicy.refreshMs : delayMs);
     }
-    if (nextDelayMs !== Number.POSITIVE_INFINITY) scheduler.scheduleWithin(Math.max(nextDelayMs, MIN_REFRESH_MS));
+    if (nextDelayMs !== Number.POSITIVE_INFINITY) this.#refreshWithin(Math.max(nextDelayMs, MIN_REFRESH_MS));
   }
 
-  function evict(entry: ChainStateEntry): void {
+  #evict(entry: ChainStateEntry): void {
     entry.state = undefined;
-    refreshedEntries.delete(entry);
-    if (subscriptions.get(entry.key)?.entry === entry) subscriptions.delete(entry.key);
+    this.#refreshedEntries.delete(entry);
+    if (this.#subscriptions.get(entry.key)?.entry === entry) this.#subscriptions.delete(entry.key);
   }
-
-  function getCached(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): CachedSubscription {
-    const cached = subscriptions.get(key);
-    if (cached !== undefined) return cached;
-    const entry = createChainStateEntry(key, readSet, refreshPolicy);
-    const subscription: ChainStateSubscription = {
-      get: () => getState(entry),
-      reload: () => readEntry(entry),
-      isActive: () => isRecentlyRequested(entry, monotonicNow()),
-      assertCoveredBy: (state) => assertStateCovers(state, chain.slug, readSet),
-      cache,
-    };
-    entryOf.set(subscription, entry);
-    const created = { entry, subscription };
-    subscriptions.set(key, created);
-    return created;
-  }
-
-  const cache: ChainStateCache = {
-    subscribe: (...identity) => getCached(...identity).subscription,
-    getTogether: (subscribed) => getState(findJointEntry(subscribed)),
-    reloadTogether: (subscribed) => readEntry(findJointEntry(subscribed)),
-    close() {
-      shutdown.abort();
-      scheduler.cancel();
-    },
-  };
-  return cache;
 }

@@ -1,4 +1,4 @@
-import { STALLED_POLL_MS } from "../../chain/block-age/block-age-monitor.js";
+import { STALLED_POLL_MS } from "../../chain/heads/chain-heads.js";
 import type { Chain } from "../../hop/networks.js";
 import type { ChainState } from "./chain-state.js";
 import { getReadSetKey, mergeReadSets, type ReadSet } from "./read-set.js";
@@ -18,6 +18,8 @@ export interface ChainStateEntry {
   readonly readSet: ReadSet;
   /** The same in parts, of which one that a node rejects does not fail the others. */
   readonly parts: readonly ReadSet[];
+  /** By these names, other processes know what to read. */
+  readonly routeNames: readonly string[];
   readonly refreshPolicy: RefreshPolicy;
   state: ChainState | undefined;
   /** The read that is in progress or about to start. */
@@ -28,7 +30,7 @@ export interface ChainStateEntry {
 
 /** Minimum interval between background refreshes, and so the lower limit of `refreshMs`. */
 export const MIN_REFRESH_MS = 1_000;
-/** Maximum age of the state of a chain that stands still: a request after a pause waits for a new read. */
+/** Maximum age of the state of a stalled chain: a request after a pause waits for a new read. */
 const STALLED_MAX_AGE_MS = 2 * STALLED_POLL_MS;
 /** How long after its last request an entry is refreshed. */
 export const IDLE_MS = 15_000;
@@ -59,16 +61,18 @@ export function computeRefreshPolicy(
   };
 }
 
+/** @param parts default: the read set as a whole */
 export function createChainStateEntry(
   key: string,
   readSet: ReadSet,
   refreshPolicy: RefreshPolicy,
-  parts: readonly ReadSet[] = [readSet],
+  { routeNames = [], parts = [readSet] }: Partial<Pick<ChainStateEntry, "routeNames" | "parts">> = {},
 ): ChainStateEntry {
   return {
     key,
     readSet,
     parts,
+    routeNames,
     refreshPolicy,
     state: undefined,
     pendingRead: undefined,
@@ -94,10 +98,11 @@ export function createJointChainStateEntry(
     maxStaleMs: findLeast("maxStaleMs"),
   };
   const key = `${JSON.stringify(refreshPolicy)} ${getReadSetKey(readSet)}`;
-  return { ...createChainStateEntry(key, readSet, refreshPolicy, parts), state };
+  const routeNames = members.flatMap((member) => member.routeNames);
+  return { ...createChainStateEntry(key, readSet, refreshPolicy, { routeNames, parts }), state };
 }
 
-/** Returns the entry as it is while its chain stands still: read more often, to see the chain move on. */
+/** Returns the entry as it is while its chain is stalled: read more often, to see the chain move on. */
 export function asStalledEntry(entry: ChainStateEntry): ChainStateEntry {
   const { refreshMs, maxAgeMs, maxStaleMs } = entry.refreshPolicy;
   const refreshPolicy = {
@@ -153,19 +158,69 @@ export function storeIfNewer(entry: ChainStateEntry, state: ChainState, now: num
   entry.state = state;
 }
 
-/**
- * Returns in how many milliseconds the entry of a process that gets its state from another one needs a refresh: after half
- * an interval in which that one should have read.
- */
-export function computeRequestDelayMs({ state, failedAt, refreshPolicy }: ChainStateEntry, now: number): number {
-  const lastReadAt = Math.max(state?.readAt ?? Number.NEGATIVE_INFINITY, failedAt);
-  return lastReadAt + 1.5 * refreshPolicy.refreshMs - now;
-}
-
 /** Returns in how many milliseconds the entry needs a refresh; 0 or less: it is due. */
 export function computeRefreshDelayMs({ state, failedAt, refreshPolicy }: ChainStateEntry, now: number): number {
   const lastReadAt = Math.max(state?.readAt ?? Number.NEGATIVE_INFINITY, failedAt);
   const { refreshMs } = refreshPolicy;
   // Due after half of the interval already, so that the reads of several routes converge to one request.
   return now - lastReadAt >= refreshMs / 2 ? 0 : lastReadAt + refreshMs - now;
+}
+
+/** A joint entry and the last use of each of its members. */
+interface JointEntry {
+  readonly entry: ChainStateEntry;
+  readonly lastUsed: Map<ChainStateEntry, number>;
+}
+
+/**
+ * Finds the entry from which a batch of quotes gets everything that it reads on one chain, in one block. All batches have
+ * one, so that the number of its reads does not depend on the combinations that callers ask for. It grows with the
+ * entries that batches use, and loses those that none uses any more.
+ */
+export class JointEntries {
+  #current: JointEntry | undefined;
+  /** What it replaced, for use until it has been read. */
+  #previous: JointEntry | undefined;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  /** Returns an entry that reads what each of these entries reads, and perhaps more. */
+  include(entries: readonly ChainStateEntry[], now: number): ChainStateEntry {
+    const current = this.#current;
+    const previous = this.#previous;
+    const isKnown = current !== undefined && covers(current, entries);
+    if (!isKnown || now - this.#checkedAt > IDLE_MS) return this.#replaceCurrent(entries, now);
+    for (const entry of entries) current.lastUsed.set(entry, now);
+    // A batch of other routes does not make this one wait for its first read, or fail with it.
+    const canUsePrevious =
+      current.entry.state === undefined &&
+      previous !== undefined &&
+      covers(previous, entries) &&
+      findStaleState(previous.entry, now) !== undefined;
+    return canUsePrevious ? previous.entry : current.entry;
+  }
+
+  #replaceCurrent(entries: readonly ChainStateEntry[], now: number): ChainStateEntry {
+    const replaced = this.#current;
+    const lastUsed = new Map([...(replaced?.lastUsed ?? [])].filter(([, usedAt]) => now - usedAt <= IDLE_MS));
+    for (const entry of entries) lastUsed.set(entry, now);
+    const members = [...lastUsed.keys()];
+    const isShrinking = replaced !== undefined && covers(replaced, members);
+    const known = isShrinking ? replaced.entry.state : findCommonState(members);
+    const entry = createJointChainStateEntry(members, known);
+    this.#previous = replaced;
+    this.#current = { entry, lastUsed };
+    this.#checkedAt = now;
+    return entry;
+  }
+}
+
+function covers({ lastUsed }: JointEntry, entries: readonly ChainStateEntry[]): boolean {
+  for (const entry of entries) if (!lastUsed.has(entry)) return false;
+  return true;
+}
+
+/** Returns the state that all entries have, because one read got it for all of them. */
+function findCommonState(entries: readonly ChainStateEntry[]): ChainState | undefined {
+  const state = entries[0]?.state;
+  return entries.every((entry) => entry.state === state) ? state : undefined;
 }

@@ -1,11 +1,5 @@
-import {
-  encodeBytes,
-  encodeWithOffsets,
-  encodeWord,
-  isAddress,
-  toFunctionSelector,
-} from "../../chain/abi/abi-encoding.js";
-import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
+import { encodeWord, isAddress, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
+import { buildSampleCctpMessage, encodeReceiveMessageCall } from "../../hop/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import { CCTP_FALLBACK_GAS, CCTP_GAS_MARGIN, getBondFallbackGas } from "../math/fees.js";
 import type { DeliveryCost } from "../math/route-snapshot.js";
@@ -19,7 +13,6 @@ const bondWithdrawalSelector = toFunctionSelector("bondWithdrawal(address,uint25
 const bondWithdrawalAndDistributeSelector = toFunctionSelector(
   "bondWithdrawalAndDistribute(address,uint256,bytes32,uint256,uint256,uint256)",
 );
-const receiveMessageSelector = toFunctionSelector("receiveMessage(bytes,bytes)");
 
 /** The transfer whose bond the SDK's populateBondWithdrawalTx estimates: recipient, amount, nonce, bonder fee. */
 const SAMPLE_TRANSFER_WORDS = [encodeWord(`0x${"1".repeat(40)}`), encodeWord(10n), encodeWord(0n), encodeWord(1n)].join(
@@ -62,7 +55,7 @@ export function buildMintTransaction(route: QuoteRoute, attestation: string): De
   return {
     from: undefined,
     to: requireAddress(getTokenContracts(route, destination).cctpMessageTransmitter),
-    calldata: receiveMessageSelector + encodeWithOffsets([encodeBytes(message.bytes), encodeBytes(attestation)]),
+    calldata: encodeReceiveMessageCall(message.bytes, attestation),
     deadlineSeconds: undefined,
     fallbackGas: CCTP_FALLBACK_GAS,
     gasMargin: CCTP_GAS_MARGIN,

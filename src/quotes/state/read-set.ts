@@ -51,20 +51,18 @@ export const EMPTY_READ_SET: ReadSet = {
   includesGasPrice: false,
 };
 
-export interface ReadSetParts {
-  readonly pool?: PoolRef | undefined;
-  readonly uintCall?: ContractCall | undefined;
-  readonly delivery?: DeliveryTransaction | undefined;
-  readonly includesGasPrice?: boolean;
-}
-
 /** Creates a read set; undefined when there is nothing to read. */
 export function createReadSet({
   pool,
   uintCall,
   delivery,
   includesGasPrice = false,
-}: ReadSetParts): ReadSet | undefined {
+}: {
+  readonly pool?: PoolRef | undefined;
+  readonly uintCall?: ContractCall | undefined;
+  readonly delivery?: DeliveryTransaction | undefined;
+  readonly includesGasPrice?: boolean;
+}): ReadSet | undefined {
   if (pool === undefined && uintCall === undefined && delivery === undefined && !includesGasPrice) return undefined;
   return {
     pools: toSingleEntryMap(pool, ({ address }) => address),

@@ -1,26 +1,25 @@
-import type { BlockAgeMonitor } from "../../chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
+import type { BlockAgeMonitor } from "../../chain/heads/block-age-monitor.js";
 import { ServiceError } from "../../errors.js";
-import type { AttestationClient } from "../../hop/cctp/attestation-client.js";
-import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
-import type { FeeSettings } from "../../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
-import type { Chain, NetworkSlug } from "../../hop/networks.js";
-import { createRouteMap } from "../../hop/route-map.js";
-import { isCctpSymbol } from "../../hop/tokens.js";
+import type { AttestationClient } from "../../hop/attestation-client.js";
+import { buildSampleCctpMessage } from "../../hop/cctp.js";
+import type { FeeSettings, FeeSettingsSource } from "../../hop/fee-settings.js";
+import { type Chain, getNetwork, type NetworkSlug } from "../../hop/networks.js";
+import { RouteMap } from "../../hop/routes.js";
+import { findToken, isCctpSymbol } from "../../hop/tokens.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import type { PriceTable } from "../../prices/token-prices.js";
 import type { Clocks } from "../../resilience/clock.js";
-import type { SharedState } from "../../shared-state/shared-state.js";
+import type { SharedCache } from "../../shared-state/shared-cache.js";
 import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
 import type { ChainState, ChainStateReadInterceptor } from "./chain-state.js";
-import { type ChainStateCache, type ChainStateSubscription, createChainStateCache } from "./chain-state-cache.js";
+import { ChainStateCache, type ChainStateSubscription } from "./chain-state-cache.js";
 import { computeRefreshPolicy, type QuoteAgeLimits, type RefreshPolicy } from "./chain-state-entry.js";
 import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
 import { addTickWindow, EMPTY_READ_SET, getReadSetKey, type ReadSet } from "./read-set.js";
 import { planRoute, type RoutePlan } from "./route-plan.js";
-import { createUniswapTickWindow, type UniswapTickWindow } from "./uniswap-tick-window.js";
-import { createUsdcSwapQuoter, type UsdcSwapQuoter } from "./usdc-swap-quoter.js";
+import { UniswapTickWindow } from "./uniswap-tick-window.js";
+import { UsdcSwapQuoter } from "./usdc-swap-quoter.js";
 
 /** Creates a quoter from chain state and prices. @throws like createQuoterFromPlan */
 export type RouteQuoterFactory = (
@@ -43,37 +42,23 @@ export interface RouteInputs {
 export interface CachedRoute extends RouteInputs {
   readonly plan: RoutePlan;
   readonly refreshPolicy: RefreshPolicy;
-  readonly usdcSwapQuoter: UsdcSwapQuoter | undefined;
+  readonly usdcSwapQuoter: Pick<UsdcSwapQuoter, "quoteAmountOut"> | undefined;
   /** Returns the inputs of quotes with details, which read more. */
   readonly getFullInputs: () => RouteInputs;
   readonly isActive: () => boolean;
 }
 
-/** Cache of requested routes; each is planned once for all callers. */
-export interface RouteCache {
-  /** Returns the route under the current settings if it is cached. */
-  peek(request: QuoteRequest): CachedRoute | undefined;
-  /** @throws ServiceError UPSTREAM_UNAVAILABLE without settings or attestation */
-  get(request: QuoteRequest): Promise<CachedRoute>;
-  /** Plans a route without subscribing to its chain state. @throws like get */
-  createPlan(request: QuoteRequest): Promise<RoutePlan>;
-  /** Returns the number of routes that were requested recently, so that their chain state is refreshed. */
-  countActive(): number;
-  /** Stops all background work. */
-  close(): void;
-}
-
 export interface RouteCacheDeps extends QuoteAgeLimits {
-  readonly settings: FeeSettingsSource;
+  readonly settings: Pick<FeeSettingsSource, "peek" | "getCurrent">;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
   /** The chains of a network on the configured endpoints. */
   readonly chains: (network: NetworkSlug) => NetworkChainClients;
   readonly clocks: Clocks;
-  /** Judges the age of blocks. Default: every chain may stand still. */
+  /** Judges the age of blocks. Default: every chain may be stalled. */
   readonly blockAges?: Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld" | "getAgeMs"> | undefined;
-  /** What other processes share with this one; undefined: there are none. */
-  readonly sharedState?: SharedState | undefined;
+  /** What processes share; undefined: this one shares nothing. */
+  readonly sharedCache?: SharedCache | undefined;
   /** Observes every chain state that another process has read. */
   readonly onReceived?: (network: NetworkSlug, chain: Chain, state: ChainState) => void;
   /** Runs every shared read of chain state. */
@@ -88,126 +73,200 @@ const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
 type ReadSetsOfRoute = Pick<RoutePlan, "sourceReadSet" | "destinationReadSet">;
 
-interface RouteCacheEntry {
-  readonly settings: FeeSettings;
-  /** When it is planned again even under the same settings, on the monotonic clock. */
-  readonly expiresAt: number;
-  readonly route: CachedRoute;
-}
-
-export function createRouteCache(deps: RouteCacheDeps): RouteCache {
-  const { settings, attestations, chains, clocks, blockAges, onRead, sharedState } = deps;
-  const { monotonicNow } = clocks;
-  const entries = createRouteMap<RouteCacheEntry>();
-  const stateCaches = new Map<string, ChainStateCache>();
+/** Cache of requested routes; each is planned once for all callers. */
+export class RouteCache {
+  readonly #deps: RouteCacheDeps;
+  readonly #entries = new RouteMap<{
+    readonly settings: FeeSettings;
+    /** When it is planned again even under the same settings, on the monotonic clock. */
+    readonly expiresAt: number;
+    readonly route: CachedRoute;
+  }>();
+  readonly #stateCaches = new Map<string, ChainStateCache>();
   /** By pool, so that all routes learn from each read. */
-  const tickWindows = new Map<string, UniswapTickWindow>();
-  const shutdown = new AbortController();
+  readonly #tickWindows = new Map<string, UniswapTickWindow>();
+  readonly #shutdown = new AbortController();
 
-  function findCached(request: QuoteRequest, currentSettings: FeeSettings | undefined): CachedRoute | undefined {
-    const entry = entries.get(request.token, request.source, request.destination);
-    return entry !== undefined && entry.settings === currentSettings && monotonicNow() < entry.expiresAt
-      ? entry.route
-      : undefined;
+  constructor(deps: RouteCacheDeps) {
+    this.#deps = deps;
   }
 
-  async function loadPlanInputs({ network, token, destination }: QuoteRequest) {
+  /** Returns the route under the current settings if it is cached. */
+  peek(request: QuoteRequest): CachedRoute | undefined {
+    return this.#findCached(request, this.#deps.settings.peek(request.network));
+  }
+
+  /** @throws ServiceError UPSTREAM_UNAVAILABLE without settings or attestation */
+  async get(request: QuoteRequest): Promise<CachedRoute> {
+    const { settings, attestation, isProvisional } = await this.#loadPlanInputs(request);
+    const cached = this.#findCached(request, settings);
+    if (cached !== undefined) return cached;
+    const route = this.#createRoute(request, planRoute(getQuoteRoute(request), settings, attestation));
+    const now = this.#deps.clocks.monotonicNow();
+    const expiresAt = isProvisional ? now + PROVISIONAL_PLAN_TTL_MS : Number.POSITIVE_INFINITY;
+    this.#entries.set(request.token, request.source, request.destination, { settings, expiresAt, route });
+    return route;
+  }
+
+  /** Plans a route without subscribing to its chain state. @throws like get */
+  async createPlan(request: QuoteRequest): Promise<RoutePlan> {
+    const { settings, attestation } = await this.#loadPlanInputs(request);
+    return planRoute(getQuoteRoute(request), settings, attestation);
+  }
+
+  /** Returns the number of routes that were requested recently, so that their chain state is refreshed. */
+  countActive(): number {
+    return [...this.#entries.values()].filter(({ route }) => route.isActive()).length;
+  }
+
+  /** Stops all background work. */
+  close(): void {
+    this.#shutdown.abort();
+    for (const stateCache of this.#stateCaches.values()) stateCache.close();
+  }
+
+  #findCached(request: QuoteRequest, settings: FeeSettings | undefined): CachedRoute | undefined {
+    const entry = this.#entries.get(request.token, request.source, request.destination);
+    const isCurrent =
+      entry !== undefined && entry.settings === settings && this.#deps.clocks.monotonicNow() < entry.expiresAt;
+    return isCurrent ? entry.route : undefined;
+  }
+
+  async #loadPlanInputs({ network, token, destination }: QuoteRequest) {
     const message = isCctpSymbol(token.symbol) ? buildSampleCctpMessage(destination.slug) : undefined;
-    const lookup = message === undefined ? undefined : attestations?.find(message.hash);
-    const [currentSettings, attestation] = await Promise.all([settings.getCurrent(network), lookup]);
-    return { currentSettings, attestation, isProvisional: lookup !== undefined && attestation === undefined };
+    const lookup = message === undefined ? undefined : this.#deps.attestations?.find(message.hash);
+    const [settings, attestation] = await Promise.all([this.#deps.settings.getCurrent(network), lookup]);
+    return { settings, attestation, isProvisional: lookup !== undefined && attestation === undefined };
   }
 
-  function createRoute(request: QuoteRequest, plan: RoutePlan): CachedRoute {
+  #createRoute(request: QuoteRequest, plan: RoutePlan): CachedRoute {
     const { network, source, destination } = request;
-    const refreshPolicy = computeRefreshPolicy(source, destination, deps);
-    const { maxAgeMs, refreshMs } = refreshPolicy;
-    const subscribe = (chain: Chain, readSet: ReadSet | undefined): ChainStateSubscription | undefined =>
-      readSet &&
-      getStateCache(network, chain).subscribe(`${refreshMs} ${getReadSetKey(readSet)}`, readSet, refreshPolicy);
+    const { chains, clocks } = this.#deps;
+    const refreshPolicy = computeRefreshPolicy(source, destination, this.#deps);
     const { usdcSwapPool } = plan;
-    // The newest block of a chain that the route does not read, so that it is known whether the chain stands still.
-    const unread = [plan.sourceReadSet ? [] : source, plan.destinationReadSet ? [] : destination].flat();
-    const heads = unread.flatMap((chain) =>
-      blockAges && chain.maxBlockAgeMs > 0 ? (subscribe(chain, EMPTY_READ_SET) ?? []) : [],
-    );
+    const heads = this.#subscribeToHeads(request, plan, refreshPolicy);
     const requestHeads = (): void => {
       for (const head of heads) void Promise.resolve(head.get()).catch(() => {});
     };
-    const subscribeAll = ({ sourceReadSet, destinationReadSet }: ReadSetsOfRoute): RouteInputs => ({
-      sourceSubscription: subscribe(
-        source,
-        usdcSwapPool ? addTickWindow(sourceReadSet, getTickWindow(usdcSwapPool)) : sourceReadSet,
-      ),
-      destinationSubscription: subscribe(destination, destinationReadSet),
-      getQuoter: memoizeLast(plan, requestHeads),
-      getBatchQuoter: memoizeLast(plan, requestHeads),
-    });
-    const inputs = subscribeAll(plan);
+    const subscribeAll = ({ sourceReadSet, destinationReadSet }: ReadSetsOfRoute, isFull: boolean): RouteInputs => {
+      const named = { refreshPolicy, routeNames: [printRouteName(request, isFull)] };
+      const swapReadSet = usdcSwapPool
+        ? addTickWindow(sourceReadSet, this.#getTickWindow(usdcSwapPool))
+        : sourceReadSet;
+      return {
+        sourceSubscription: this.#subscribe(network, source, swapReadSet, named),
+        destinationSubscription: this.#subscribe(network, destination, destinationReadSet, named),
+        getQuoter: memoizeLast(plan, requestHeads),
+        getBatchQuoter: memoizeLast(plan, requestHeads),
+      };
+    };
+    const inputs = subscribeAll(plan, false);
     let fullInputs: RouteInputs | undefined;
-    const client = chains(network).getClient(source.slug);
-    const swapOptions = { client, maxAgeMs, now: monotonicNow, signal: shutdown.signal };
     return {
       plan,
       refreshPolicy,
       ...inputs,
-      usdcSwapQuoter: usdcSwapPool && createUsdcSwapQuoter({ ...swapOptions, pool: usdcSwapPool }),
+      usdcSwapQuoter:
+        usdcSwapPool &&
+        new UsdcSwapQuoter({
+          client: chains(network).getClient(source.slug),
+          pool: usdcSwapPool,
+          maxAgeMs: refreshPolicy.maxAgeMs,
+          now: clocks.monotonicNow,
+          signal: this.#shutdown.signal,
+        }),
       getFullInputs() {
-        fullInputs ??= subscribeAll(plan.full);
+        fullInputs ??= subscribeAll(plan.full, true);
         return fullInputs;
       },
       isActive: () => [inputs, fullInputs].some((used) => used !== undefined && isActive(used)),
     };
   }
 
-  function getTickWindow(pool: UsdcSwapPool): UniswapTickWindow {
-    const tickWindow = tickWindows.get(pool.address) ?? createUniswapTickWindow(pool);
-    tickWindows.set(pool.address, tickWindow);
+  /** Subscribes to the newest blocks of chains that the route does not read, so that it is known whether they are stalled. */
+  #subscribeToHeads(
+    { network, source, destination }: QuoteRequest,
+    plan: RoutePlan,
+    refreshPolicy: RefreshPolicy,
+  ): readonly ChainStateSubscription[] {
+    const unread = [plan.sourceReadSet ? [] : source, plan.destinationReadSet ? [] : destination].flat();
+    const isJudged = ({ maxBlockAgeMs }: Chain): boolean => this.#deps.blockAges !== undefined && maxBlockAgeMs > 0;
+    return unread
+      .filter(isJudged)
+      .flatMap((chain) => this.#subscribe(network, chain, EMPTY_READ_SET, { refreshPolicy, routeNames: [] }) ?? []);
+  }
+
+  #subscribe(
+    network: NetworkSlug,
+    chain: Chain,
+    readSet: ReadSet | undefined,
+    { refreshPolicy, routeNames }: { readonly refreshPolicy: RefreshPolicy; readonly routeNames: readonly string[] },
+  ): ChainStateSubscription | undefined {
+    if (readSet === undefined) return undefined;
+    const key = `${refreshPolicy.refreshMs} ${getReadSetKey(readSet)}`;
+    return this.#getStateCache(network, chain).subscribe(key, readSet, refreshPolicy, routeNames);
+  }
+
+  #getTickWindow(pool: UsdcSwapPool): UniswapTickWindow {
+    const tickWindow = this.#tickWindows.get(pool.address) ?? new UniswapTickWindow(pool);
+    this.#tickWindows.set(pool.address, tickWindow);
     return tickWindow;
   }
 
-  function getStateCache(network: NetworkSlug, chain: Chain): ChainStateCache {
+  #getStateCache(network: NetworkSlug, chain: Chain): ChainStateCache {
     const key = `${network} ${chain.slug}`;
-    const cached = stateCaches.get(key);
+    const cached = this.#stateCaches.get(key);
     if (cached !== undefined) return cached;
-    const onChainRead: ChainStateReadInterceptor | undefined = onRead && ((...read) => onRead(network, ...read));
-    const client = chains(network).getClient(chain.slug);
-    const sharing = sharedState && {
-      sharedState,
-      topic: `chain ${key}`,
-      getTickWindow,
-      onReceived: (state: ChainState) => deps.onReceived?.(network, chain, state),
-    };
-    const isStalled =
-      blockAges && (() => blockAges.stalledCount() > 0 && blockAges.findStalled(network, chain.slug) !== undefined);
-    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead, isStalled, sharing });
-    stateCaches.set(key, stateCache);
+    const { chains, clocks, blockAges, onRead, onReceived, sharedCache } = this.#deps;
+    const stateCache = new ChainStateCache({
+      chain,
+      client: chains(network).getClient(chain.slug),
+      clocks,
+      onRead: onRead && ((...read) => onRead(network, ...read)),
+      isStalled:
+        blockAges && (() => blockAges.stalledCount() > 0 && blockAges.findStalled(network, chain.slug) !== undefined),
+      sharing: sharedCache && {
+        cache: sharedCache,
+        key,
+        findReadSet: (routeName) => this.#findReadSet(network, chain, routeName),
+        onReceived: (state) => onReceived?.(network, chain, state),
+      },
+    });
+    this.#stateCaches.set(key, stateCache);
     return stateCache;
   }
 
-  return {
-    peek: (request) => findCached(request, settings.peek(request.network)),
-    async get(request) {
-      const { currentSettings, attestation, isProvisional } = await loadPlanInputs(request);
-      const cached = findCached(request, currentSettings);
-      if (cached !== undefined) return cached;
-      const route = createRoute(request, planRoute(getQuoteRoute(request), currentSettings, attestation));
-      const expiresAt = isProvisional ? monotonicNow() + PROVISIONAL_PLAN_TTL_MS : Number.POSITIVE_INFINITY;
-      entries.set(request.token, request.source, request.destination, { settings: currentSettings, expiresAt, route });
-      return route;
-    },
-    async createPlan(request) {
-      const { currentSettings, attestation } = await loadPlanInputs(request);
-      return planRoute(getQuoteRoute(request), currentSettings, attestation);
-    },
-    countActive() {
-      return [...entries.values()].filter(({ route }) => route.isActive()).length;
-    },
-    close() {
-      shutdown.abort();
-      for (const stateCache of stateCaches.values()) stateCache.close();
-    },
-  };
+  /** Returns what a route reads on a chain, for another process; plans a route that this process does not know yet. */
+  #findReadSet(network: NetworkSlug, chain: Chain, routeName: string): ReadSet | undefined {
+    const { request, isFull } = parseRouteName(network, routeName);
+    if (request === undefined) return undefined;
+    const route = this.peek(request);
+    if (route === undefined) {
+      void this.get(request).catch(() => {});
+      return undefined;
+    }
+    const { sourceSubscription, destinationSubscription } = isFull ? route.getFullInputs() : route;
+    return (chain === request.source ? sourceSubscription : destinationSubscription)?.entry.readSet;
+  }
+}
+
+const FULL_VIEW = "full";
+
+/** Prints the name by which processes tell each other what they need: token, chains and view. */
+function printRouteName({ token, source, destination }: QuoteRequest, isFull: boolean): string {
+  return [token.requestedSymbol, source.slug, destination.slug, ...(isFull ? [FULL_VIEW] : [])].join(" ");
+}
+
+/** Parses what printRouteName prints; request undefined: this version knows no such route. */
+function parseRouteName(networkSlug: NetworkSlug, name: string) {
+  const network = getNetwork(networkSlug);
+  const [symbol = "", from = "", to = "", view] = name.split(" ");
+  const token = findToken(network, symbol);
+  const [source, destination] = [network.chains.get(from), network.chains.get(to)];
+  const request: QuoteRequest | undefined = token &&
+    source &&
+    destination && { network: networkSlug, token, source, destination, amountIn: 0n, slippagePercent: 0 };
+  return { request, isFull: view === FULL_VIEW };
 }
 
 /**
@@ -236,9 +295,10 @@ function memoizeLast(plan: RoutePlan, onNewInputs: () => void): RouteQuoterFacto
   return (source, destination, prices) => {
     const isSame = lastInputs?.[0] === source && lastInputs?.[1] === destination && lastInputs?.[2] === prices;
     if (lastQuoter !== undefined && isSame) return lastQuoter;
+    // Also for a quote that fails: without the heads, prices may seem too old by a wrong clock.
+    onNewInputs();
     lastQuoter = createQuoterFromPlan(plan, source, destination, prices);
     lastInputs = [source, destination, prices];
-    onNewInputs();
     return lastQuoter;
   };
 }

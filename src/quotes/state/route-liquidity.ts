@@ -1,6 +1,6 @@
 import { encodeWord, isAddress, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
-import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../hop/cctp/cctp.js";
+import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../hop/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import { isCctpSymbol } from "../../hop/tokens.js";
 import type { ChainState } from "./chain-state.js";
@@ -61,9 +61,11 @@ function planBonderCredit(route: QuoteRoute, settings: FeeSettings): LiquidityPl
   };
 }
 
-/** The minter's address is a constant here, so that one request suffices; the messenger confirms that it is the current one. */
-function planBurnLimit(route: QuoteRoute): LiquidityPlan {
-  const { network, source } = route;
+/**
+ * Plans the reads of the most that a CCTP message burns on a chain; none on a chain without CCTP. The minter's address is a
+ * constant here, so that one request suffices; the messenger confirms that it is the current one.
+ */
+export function planBurnLimit({ network, source }: Pick<QuoteRoute, "network" | "source">): LiquidityPlan {
   const messenger = TOKEN_MESSENGERS[source.slug];
   const minter = TOKEN_MINTERS[source.slug];
   const usdc = network.contracts.get("USDC")?.get(source.slug);

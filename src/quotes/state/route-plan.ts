@@ -1,3 +1,5 @@
+import { toFunctionSelector } from "../../chain/abi/abi-encoding.js";
+import type { ContractCall } from "../../chain/abi/multicall.js";
 import { ServiceError } from "../../errors.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import type { Chain } from "../../hop/networks.js";
@@ -10,13 +12,6 @@ import type { ChainState } from "./chain-state.js";
 import { buildBondTransaction, buildMintTransaction, computeDeliveryCost } from "./delivery-transaction.js";
 import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
 import { addOptionalCalls, createReadSet, getCallKey, type PoolRef, type ReadSet } from "./read-set.js";
-import {
-  buildCctpMinFeeCall,
-  buildMinBonderFeeCall,
-  getBonderFeeBps,
-  getRelayerFee,
-  isExemptFromMinFee,
-} from "./route-fees.js";
 import { type LiquidityPlan, planLiquidity } from "./route-liquidity.js";
 
 /** What quotes on one route read under one version of the fee settings, and how a snapshot is built from it. */
@@ -34,7 +29,10 @@ export interface RoutePlan {
   readonly usdcSwapPool: UsdcSwapPool | undefined;
   /** Tokens whose prices are needed: none, or the token that the fees are paid in and the destination's native token. */
   readonly pricedTokens: readonly string[];
-  /** @throws ServiceError UPSTREAM_UNAVAILABLE for a value that could not be read, including a price. */
+  /**
+   * @throws ServiceError UPSTREAM_UNAVAILABLE for a value that could not be read, including a price; UNSUPPORTED_ROUTE
+   *   where Circle has closed CCTP V1
+   */
   buildSnapshot(source: ChainState | undefined, destination: ChainState | undefined, prices: PriceTable): RouteSnapshot;
 }
 
@@ -51,8 +49,9 @@ export function planRoute(route: QuoteRoute, settings: FeeSettings, attestation:
   if (settings.bonderFeeBps[symbol] === undefined) {
     throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${symbol}`);
   }
-  const plan = isCctpSymbol(symbol) ? planCctp(route, settings, attestation) : planBridge(route, settings);
-  const { sourceCalls, destinationCalls, getLiquidity } = planLiquidity(route, settings);
+  const liquidity = planLiquidity(route, settings);
+  const { sourceCalls, destinationCalls, getLiquidity } = liquidity;
+  const plan = isCctpSymbol(symbol) ? planCctp(route, settings, attestation, liquidity) : planBridge(route, settings);
   const full = {
     sourceReadSet: addOptionalCalls(plan.sourceReadSet, sourceCalls),
     destinationReadSet: addOptionalCalls(plan.destinationReadSet, destinationCalls),
@@ -106,22 +105,33 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
   };
 }
 
-function planCctp(route: QuoteRoute, settings: FeeSettings, attestation: string | undefined): BasicRoutePlan {
+/** @param liquidity the burn limit, which tells of every quote whether the transfer can be sent */
+function planCctp(
+  route: QuoteRoute,
+  settings: FeeSettings,
+  attestation: string | undefined,
+  liquidity: LiquidityPlan,
+): BasicRoutePlan {
   const { token, source, destination } = route;
   const minFeeCall = buildCctpMinFeeCall(route);
   const delivery = attestation === undefined ? undefined : buildMintTransaction(route, attestation);
   const usdcSwapPool = token.symbol === "USDC.e" && !source.isL1 ? findUsdcSwapPool(source.slug) : undefined;
   return {
-    sourceReadSet: createReadSet({ uintCall: minFeeCall }),
+    sourceReadSet: addOptionalCalls(createReadSet({ uintCall: minFeeCall }), liquidity.sourceCalls),
     destinationReadSet: createReadSet({ delivery, includesGasPrice: true }),
     usdcSwapPool,
     pricedTokens: ["USDC", destination.nativeToken],
     buildSnapshot(sourceState, destinationState, prices): CctpSnapshot {
       if (sourceState === undefined || destinationState === undefined)
         throw new Error("a CCTP transfer needs the state of both chains");
+      const { available: burnLimit } = liquidity.getLiquidity(sourceState, destinationState);
+      if (burnLimit === 0n) {
+        throw new ServiceError("UNSUPPORTED_ROUTE", `Circle's CCTP V1 accepts no new transfers from ${source.slug}`);
+      }
       return {
         ...buildSnapshotBase(route, settings),
         kind: "cctp",
+        burnLimit,
         minBonderFee: sourceState.getUint(getCallKey(minFeeCall)),
         sourceSwap: usdcSwapPool && (sourceState.findUniswapSwap(usdcSwapPool.address) ?? (() => undefined)),
         delivery: computeDeliveryCost(destinationState, delivery, CCTP_FALLBACK_GAS),
@@ -149,4 +159,47 @@ function buildSnapshotBase(route: QuoteRoute, settings: FeeSettings) {
 function findPool(route: QuoteRoute, chain: Chain): PoolRef | undefined {
   if (chain.isL1) return undefined;
   return { address: requireAddress(getTokenContracts(route, chain).l2SaddleSwap), decimals: route.token.decimals };
+}
+
+// Which fees of the settings and contracts apply to a route. Each doc comment names the SDK function that it mirrors.
+
+const minBonderFeeAbsoluteSelector = toFunctionSelector("minBonderFeeAbsolute()");
+const minBonderFeeSelector = toFunctionSelector("minBonderFee()");
+
+/** L2s whose ETH bridge has a minimum fee that the SDK applies. */
+const MIN_ETH_FEE_SLUGS = new Set(["gnosis", "polygon"]);
+
+/**
+ * Returns the call for the source contract's minimum fee where the SDK applies it: for ETH from two chains, and on
+ * testnets (SDK: getBonderFeeAbsolute).
+ */
+export function buildMinBonderFeeCall(route: QuoteRoute): ContractCall | undefined {
+  const { network, token, source } = route;
+  const applies = network.slug !== "mainnet" || (token.symbol === "ETH" && MIN_ETH_FEE_SLUGS.has(source.slug));
+  if (source.isL1 || !applies || isExemptFromMinFee(route)) return undefined;
+  return { to: requireAddress(getTokenContracts(route, source).l2Bridge), data: minBonderFeeAbsoluteSelector };
+}
+
+/** Returns the call for the minimum fee of the source's CCTP bridge (SDK: getSendData for CCTP). */
+export function buildCctpMinFeeCall(route: QuoteRoute): ContractCall {
+  const { cctpL1Bridge, cctpL2Bridge } = getTokenContracts(route, route.source);
+  return { to: requireAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector };
+}
+
+/** DAI to gnosis has no minimum fee if requested as `DAI`, not as an alias (SDK: getBonderFeeAbsolute). */
+export function isExemptFromMinFee({ token, destination }: QuoteRoute): boolean {
+  return destination.slug === "gnosis" && token.requestedSymbol === "DAI";
+}
+
+/** Hundredths of a percent. DAI that leaves gnosis as `XDAI` pays the fee for transfers to gnosis (SDK: getFeeBps). */
+export function getBonderFeeBps({ token, source, destination }: QuoteRoute, settings: FeeSettings): number {
+  const feeByDestination = settings.bonderFeeBps[token.symbol] ?? {};
+  const feeBps = feeByDestination[destination.slug] ?? 0;
+  return source.slug === "gnosis" && token.requestedSymbol === "XDAI" ? (feeByDestination.gnosis ?? feeBps) : feeBps;
+}
+
+/** Relayer fee from L1 in wei; charged only for ETH that is requested as `ETH` (SDK: getRelayerFee). */
+export function getRelayerFee({ token, source, destination }: QuoteRoute, settings: FeeSettings): bigint | undefined {
+  if (!source.isL1 || !settings.relayerFeeEnabled[destination.slug]) return undefined;
+  return token.requestedSymbol === "ETH" ? BigInt(settings.relayerFeeWei[destination.slug] ?? 0) : 0n;
 }

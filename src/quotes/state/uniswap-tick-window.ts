@@ -3,15 +3,6 @@ import type { ContractCall } from "../../chain/abi/multicall.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import { getSqrtPriceAtTick, MAX_TICK, type UniswapV3Pool } from "../math/uniswap-v3.js";
 
-/** The part of a Uniswap v3 pool around its price, which suffices to swap usual amounts. */
-export interface UniswapTickWindow {
-  readonly pool: UsdcSwapPool;
-  /** Centers the next read on the price of a state, which this process or another one has read. */
-  follow(state: SwapPoolState): void;
-  /** Plans the next read. Each decoded read tells the next one where the price is and which ticks exist. */
-  planRead(): TickWindowRead;
-}
-
 export interface TickWindowRead {
   /** Calls to read in one block, by key. */
   readonly calls: ReadonlyMap<string, ContractCall>;
@@ -47,21 +38,32 @@ const ticksSelector = toFunctionSelector("ticks(int24)");
 const LIQUIDITY_NET_WORD_INDEX = 1;
 
 /**
- * Creates the window of a pool. The first read assumes a price near 1 and reads no ticks, so it only covers swaps up to the
- * next tick. Later reads cover everything, in one block; if the pool has changed since the previous read, more is unknown
- * until the next one. Only the choice of calls is a guess, never a result.
+ * The part of a Uniswap v3 pool around its price, which suffices to swap usual amounts. The first read assumes a price near
+ * 1 and reads no ticks, so it only covers swaps up to the next tick. Later reads cover everything, in one block; if the
+ * pool has changed since the previous read, more is unknown until the next one. Only the choice of calls is a guess, never
+ * a result.
  */
-export function createUniswapTickWindow(swapPool: UsdcSwapPool): UniswapTickWindow {
-  const { address: to, bridgedUsdc, nativeUsdc, feePips } = swapPool;
-  const zeroForOne = BigInt(bridgedUsdc) < BigInt(nativeUsdc);
-  const direction = zeroForOne ? -1 : 1;
-  const next: { centerWord: number; ticks: readonly number[] } = { centerWord: zeroForOne ? 0 : -1, ticks: [] };
+export class UniswapTickWindow {
+  readonly pool: UsdcSwapPool;
+  readonly #zeroForOne: boolean;
+  readonly #direction: 1 | -1;
+  #centerWord: number;
+  #ticks: readonly number[] = [];
 
-  function planRead(): TickWindowRead {
-    const { centerWord, ticks } = next;
+  constructor(pool: UsdcSwapPool) {
+    this.pool = pool;
+    this.#zeroForOne = BigInt(pool.bridgedUsdc) < BigInt(pool.nativeUsdc);
+    this.#direction = this.#zeroForOne ? -1 : 1;
+    this.#centerWord = this.#zeroForOne ? 0 : -1;
+  }
+
+  /** Plans the next read. Each decoded read tells the next one where the price is and which ticks exist. */
+  planRead(): TickWindowRead {
+    const { address: to } = this.pool;
+    const [ticks, centerWord] = [this.#ticks, this.#centerWord];
     const wordPositions = Array.from(
       { length: WORDS_BEHIND + 1 + WORDS_AHEAD },
-      (_, index) => centerWord + direction * (index - WORDS_BEHIND),
+      (_, index) => centerWord + this.#direction * (index - WORDS_BEHIND),
     );
     const calls = new Map<string, ContractCall>([
       [`${to} slot0`, { to, data: slot0Selector }],
@@ -72,52 +74,55 @@ export function createUniswapTickWindow(swapPool: UsdcSwapPool): UniswapTickWind
       ),
       ...ticks.map((tick) => [`${to} tick ${tick}`, { to, data: ticksSelector + encodeInt256(tick) }] as const),
     ]);
-    return {
-      calls,
-      decodePool(getReturnData) {
-        const findUint = (key: string, wordIndex = 0): bigint | undefined =>
-          decodeUintAt(getReturnData(`${to} ${key}`) ?? "0x", wordIndex);
-        const findInt = (key: string, wordIndex: number): bigint | undefined => {
-          const value = findUint(key, wordIndex);
-          return value === undefined ? undefined : BigInt.asIntN(256, value);
-        };
-        const tick = ifInRange(BigInt(-MAX_TICK), findInt("slot0", 1), BigInt(MAX_TICK - 1));
-        const liquidity = ifInRange(0n, findUint("liquidity"), (1n << 128n) - 1n);
-        const spacing = ifInRange(1n, findInt("spacing", 0), MAX_TICK_SPACING);
-        if (tick === undefined || liquidity === undefined || spacing === undefined) return undefined;
-        const sqrtPriceX96 = ifInRange(
-          getSqrtPriceAtTick(Number(tick)),
-          findUint("slot0"),
-          getSqrtPriceAtTick(Number(tick) + 1),
-        );
-        if (sqrtPriceX96 === undefined) return undefined;
-        const state: SwapPoolState = {
-          zeroForOne,
-          sqrtPriceX96,
-          tick: Number(tick),
-          liquidity,
-          feePips,
-          tickSpacing: Number(spacing),
-          bitmapWords: collectDefined(wordPositions, (position) => findUint(`word ${position}`)),
-          liquidityNet: collectDefined(ticks, (index) => findInt(`tick ${index}`, LIQUIDITY_NET_WORD_INDEX)),
-        };
-        follow(state);
-        return state;
-      },
+    const decodePool: TickWindowRead["decodePool"] = (getReturnData) => {
+      const getPoolData = (key: string) => getReturnData(`${to} ${key}`) ?? "0x";
+      const state = this.#decode(wordPositions, ticks, getPoolData);
+      if (state !== undefined) this.follow(state);
+      return state;
     };
+    return { calls, decodePool };
   }
 
-  function follow({ tick, tickSpacing, bitmapWords }: SwapPoolState): void {
+  /** Centers the next read on the price of a state, which this process or another one has read. */
+  follow({ tick, tickSpacing, bitmapWords }: SwapPoolState): void {
+    const direction = this.#direction;
     const currentTick = Math.floor(tick / tickSpacing);
-    next.centerWord = Math.floor(currentTick / TICKS_PER_WORD);
-    next.ticks = findInitializedTicks(bitmapWords)
+    this.#centerWord = Math.floor(currentTick / TICKS_PER_WORD);
+    this.#ticks = findInitializedTicks(bitmapWords)
       .filter((usableTick) => (usableTick - currentTick) * direction >= -TICKS_BEHIND)
       .sort((a, b) => (a - b) * direction)
       .slice(0, MAX_TICKS)
       .map((usableTick) => usableTick * tickSpacing);
   }
 
-  return { pool: swapPool, follow, planRead };
+  #decode(
+    wordPositions: readonly number[],
+    ticks: readonly number[],
+    getReturnData: (key: string) => string,
+  ): SwapPoolState | undefined {
+    const findUint = (key: string, wordIndex = 0): bigint | undefined => decodeUintAt(getReturnData(key), wordIndex);
+    const findInt = (key: string, wordIndex: number): bigint | undefined => {
+      const value = findUint(key, wordIndex);
+      return value === undefined ? undefined : BigInt.asIntN(256, value);
+    };
+    const tick = ifInRange(BigInt(-MAX_TICK), findInt("slot0", 1), BigInt(MAX_TICK - 1));
+    const liquidity = ifInRange(0n, findUint("liquidity"), (1n << 128n) - 1n);
+    const spacing = ifInRange(1n, findInt("spacing", 0), MAX_TICK_SPACING);
+    if (tick === undefined || liquidity === undefined || spacing === undefined) return undefined;
+    const [lowest, highest] = [getSqrtPriceAtTick(Number(tick)), getSqrtPriceAtTick(Number(tick) + 1)];
+    const sqrtPriceX96 = ifInRange(lowest, findUint("slot0"), highest);
+    if (sqrtPriceX96 === undefined) return undefined;
+    return {
+      zeroForOne: this.#zeroForOne,
+      sqrtPriceX96,
+      tick: Number(tick),
+      liquidity,
+      feePips: this.pool.feePips,
+      tickSpacing: Number(spacing),
+      bitmapWords: collectDefined(wordPositions, (position) => findUint(`word ${position}`)),
+      liquidityNet: collectDefined(ticks, (index) => findInt(`tick ${index}`, LIQUIDITY_NET_WORD_INDEX)),
+    };
+  }
 }
 
 /** Returns the initialized ticks in multiples of the spacing. */

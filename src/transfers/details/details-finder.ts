@@ -1,25 +1,30 @@
 import { setMaxListeners } from "node:events";
 import { LRUCache } from "lru-cache";
+import type { ChainClient, RpcCall, RpcCallResult } from "../../chain/chain-client.js";
+import { type NetworkChainClients, usesCustomEndpoints } from "../../chain/chains.js";
+import { type ChainHeads, getHeads } from "../../chain/heads/chain-heads.js";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope, raceAbort } from "../../resilience/abort-scope.js";
 import type { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
-import { type LookupContext, usesCustomEndpoints } from "../sources/transfer-source.js";
+import type { MaybePromise } from "../../resilience/maybe-async.js";
+import { joinWaiters, type Requester, Waiters } from "../../resilience/waiters.js";
+import type { LookupContext } from "../sources/transfer-source.js";
 import { isBudgetExhausted, type LookupBudgets } from "../spend/lookup-budget.js";
 import { meterChains } from "../spend/metered-chains.js";
-import { isImmutableStatus, type TransferStatus } from "../status.js";
+import { isImmutableStatus, type SentTransfer, type TransferStatus } from "../status.js";
 import { getStatusTtlMs } from "../status-cache.js";
-import type { SentTransfer } from "../transfer.js";
 import type { ChainDetails, DetailsReader } from "./details-reader.js";
-import { joinCalls } from "./join-calls.js";
-import { areFinalDetails, type DetailsOutcome, type TransferDetailsFinder } from "./transfer-details.js";
+import { areFinalDetails, type DetailsOutcome } from "./transfer-details.js";
 
-export interface TransferDetailsFinderOptions {
+interface DetailsFinderOptions {
   readonly readDetails: DetailsReader;
   readonly budgets: LookupBudgets;
   /** Limits lookups. */
   readonly limiter: AdaptiveLimiter;
-  /** Returns how long half of the transfers of a route took at most, in seconds; 0: unknown. Absent: always unknown. */
-  readonly getMedianDeliverySeconds?: ((route: TransferRoute) => number) | undefined;
+  /** Returns how long half of the transfers of a route took at most, in seconds; undefined: unknown. Absent: always unknown. */
+  readonly getMedianDeliverySeconds?:
+    | ((route: Pick<SentTransfer, "token" | "source" | "destination">) => number | undefined)
+    | undefined;
   /** Time limit of a shared read, in milliseconds. */
   readonly timeoutMs: number;
   /** Stops all reads. */
@@ -28,11 +33,14 @@ export interface TransferDetailsFinderOptions {
   readonly now: () => number;
 }
 
-/** The route of a transfer. */
-export type TransferRoute = Pick<SentTransfer, "token" | "source" | "destination">;
-
 /** What the chains say about one status. */
 type ReadOutcome = { readonly details: ChainDetails } | { readonly error: ServiceError };
+
+/** A read of one status in flight. Statuses that are read together have the same waiters. */
+interface SharedRead {
+  readonly outcome: Promise<ReadOutcome>;
+  readonly waiters: Waiters;
+}
 
 /** About a kilobyte each. */
 const MAX_ENTRIES = 10_000;
@@ -40,116 +48,48 @@ const MAX_ENTRIES = 10_000;
 const IMMUTABLE_TTL_MS = 60 * 60_000;
 /** Statuses of one call that are read at the same time: at most five batches per chain and round. */
 const MAX_PARALLEL_READS = 100;
+/** Calls of one batch. Receipts are large, and endpoints limit the size of their responses. */
+const MAX_BATCH_CALLS = 20;
 /** A caller's wait ends this long before its deadline, to report which chain failed; at most a fifth of the time. */
 const DEADLINE_MARGIN_MS = 500;
 
 /**
- * Creates a finder that caches details for as long as their status, and deduplicates concurrent reads of one status. It
- * keeps no errors and nothing read from a caller's custom endpoint. One call spends one lookup budget. A read that has begun
- * is finished even if all its callers leave.
+ * Finds the details of statuses, whatever source those came from. Caches them for as long as their status, and deduplicates
+ * concurrent reads of one status. It keeps no errors and nothing read from a caller's custom endpoint. One call spends one
+ * lookup budget. A read ends when all its callers have left.
  */
-export function createTransferDetailsFinder(options: TransferDetailsFinderOptions): TransferDetailsFinder {
-  const { readDetails, budgets, limiter, getMedianDeliverySeconds = () => 0, timeoutMs, closing, now } = options;
-  const cache = new LRUCache<string, ReadOutcome>({ max: MAX_ENTRIES, perf: { now }, ttlResolution: 0 });
-  const inFlight = new Map<string, Promise<ReadOutcome>>();
+export class DetailsFinder {
+  readonly #options: DetailsFinderOptions;
+  readonly #cache: LRUCache<string, ReadOutcome>;
+  readonly #inFlight = new Map<string, SharedRead>();
 
-  function store(key: string, status: TransferStatus, outcome: ReadOutcome): void {
-    if ("error" in outcome) return;
-    const isSettled = isImmutableStatus(status) && areFinalDetails(outcome.details);
-    cache.set(key, outcome, { ttl: isSettled ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+  constructor(options: DetailsFinderOptions) {
+    this.#options = options;
+    this.#cache = new LRUCache({ max: MAX_ENTRIES, perf: { now: options.now }, ttlResolution: 0 });
   }
 
-  function addEstimate({ sent }: TransferStatus, outcome: ReadOutcome): DetailsOutcome {
-    if ("error" in outcome) return outcome;
-    const seconds = getMedianDeliverySeconds(sent);
-    return { details: { ...outcome.details, estimatedDeliveryAt: seconds > 0 ? sent.timestamp + seconds : 0 } };
-  }
-
-  async function readOne(status: TransferStatus, context: LookupContext): Promise<ReadOutcome> {
-    try {
-      return { details: await readDetails(status, context) };
-    } catch (error) {
-      if (error instanceof ServiceError) return { error };
-      if (error === context.signal.reason) return { error: tooSlowError(status) };
-      throw error;
-    }
-  }
-
-  /** Reads the details of statuses within one budget and one slot of the limiter. */
-  function readAll(
-    statuses: readonly TransferStatus[],
-    context: LookupContext,
-    signal: AbortSignal,
-    isPrivate: boolean,
-  ): Promise<readonly ReadOutcome[]> {
-    return limiter.run(context.caller, signal, async () => {
-      const budget = budgets.open(context.caller, isPrivate);
-      const chains = joinCalls(meterChains(context.chains, budget.spend), signal);
-      const readContext: LookupContext = { ...context, chains, signal };
-      const outcomes: ReadOutcome[] = [];
-      for (let start = 0; start < statuses.length; start += MAX_PARALLEL_READS) {
-        const part = statuses.slice(start, start + MAX_PARALLEL_READS);
-        outcomes.push(...(await Promise.all(part.map((status) => readOne(status, readContext)))));
-      }
-      return outcomes.map((outcome) => {
-        const exhaustion = "error" in outcome ? budget.getExhaustion() : undefined;
-        return exhaustion === undefined ? outcome : { error: exhaustion };
-      });
-    });
-  }
-
-  /** Starts one read of several statuses that others can join. */
-  function startShared(statuses: ReadonlyMap<string, TransferStatus>, context: LookupContext): void {
-    const scope = createAbortScope(closing, timeoutMs);
-    // Each of the reads listens to it.
-    setMaxListeners(0, scope.signal);
-    const deadline = now() + timeoutMs;
-    const sharedContext: LookupContext = { ...context, signal: scope.signal, remainingMs: () => deadline - now() };
-    const all = readAll([...statuses.values()], sharedContext, scope.signal, false).finally(() => scope.cancel());
-    for (const [index, [key, status]] of [...statuses].entries()) {
-      const one = all.then((outcomes) => {
-        const outcome = outcomes[index] ?? { error: tooSlowError(status) };
-        store(key, status, outcome);
-        return outcome;
-      });
-      inFlight.set(key, one);
-      const remove = (): boolean => inFlight.delete(key);
-      one.then(remove, remove);
-    }
-  }
-
-  async function findShared(
-    statuses: readonly TransferStatus[],
-    keys: readonly string[],
-    context: LookupContext,
-  ): Promise<readonly ReadOutcome[]> {
-    const missing = new Map<string, TransferStatus>();
+  /**
+   * Reads the details of statuses of one network, several at once: one batch per chain and round. Returns an outcome for each
+   * status, in their order; the error of one affects no other. Answers synchronously when all details are cached, without
+   * reading the signal.
+   * @param context `remainingMs` limits the wait: a chain that is too slow gives UPSTREAM_UNAVAILABLE before that time is over
+   * @throws ServiceError OVERLOADED or RATE_LIMITED when the chains cannot be read for this caller now
+   */
+  find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]> {
+    if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
+      return this.#findUncached(statuses, undefined, context);
+    const keys = statuses.map((status) => createKey(status, context));
+    const outcomes: DetailsOutcome[] = [];
     for (const [index, status] of statuses.entries()) {
-      const key = keys[index] ?? "";
-      if (!cache.has(key) && !inFlight.has(key)) missing.set(key, status);
+      const cached = this.#cache.get(keys[index] ?? "");
+      if (cached === undefined) return this.#findUncached(statuses, keys, context);
+      outcomes.push(this.#addEstimate(status, cached));
     }
-    if (missing.size > 0) {
-      limiter.assertCapacity(context.caller);
-      startShared(missing, context);
-    }
-    const waitFor = async (key: string, status: TransferStatus): Promise<ReadOutcome> => {
-      const read = inFlight.get(key);
-      return cache.get(key) ?? (read && (await raceAbort(read, context.signal))) ?? { error: tooSlowError(status) };
-    };
-    return Promise.all(
-      statuses.map(async (status, index) => {
-        const key = keys[index] ?? "";
-        const outcome = await waitFor(key, status);
-        const isOwnRead = missing.has(key);
-        if (isOwnRead || !("error" in outcome) || !isBudgetExhausted(outcome.error, "caller")) return outcome;
-        // Another caller has spent its budget; this one has its own.
-        if (!inFlight.has(key)) startShared(new Map([[key, status]]), context);
-        return waitFor(key, status);
-      }),
-    );
+    return outcomes;
   }
 
-  async function findUncached(
+  /** @param keys undefined: the reads are private to the caller */
+  async #findUncached(
     statuses: readonly TransferStatus[],
     keys: readonly string[] | undefined,
     context: LookupContext,
@@ -160,12 +100,12 @@ export function createTransferDetailsFinder(options: TransferDetailsFinderOption
     const waitContext = { ...context, signal: scope.signal };
     try {
       const outcomes = await (keys === undefined
-        ? readAll(statuses, waitContext, scope.signal, true)
-        : findShared(statuses, keys, waitContext));
+        ? this.#readAll(statuses, waitContext, true)
+        : this.#findShared(statuses, keys, waitContext));
       return outcomes.map((outcome, index) => {
         const status = statuses[index];
         if (status === undefined) throw new Error("an outcome without its status");
-        return addEstimate(status, outcome);
+        return this.#addEstimate(status, outcome);
       });
     } catch (error) {
       if (error !== scope.signal.reason) throw error;
@@ -175,20 +115,136 @@ export function createTransferDetailsFinder(options: TransferDetailsFinderOption
     }
   }
 
-  return {
-    find(statuses, context) {
-      if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
-        return findUncached(statuses, undefined, context);
-      const keys = statuses.map((status) => createKey(status, context));
-      const outcomes: DetailsOutcome[] = [];
-      for (const [index, status] of statuses.entries()) {
-        const cached = cache.get(keys[index] ?? "");
-        if (cached === undefined) return findUncached(statuses, keys, context);
-        outcomes.push(addEstimate(status, cached));
+  async #findShared(
+    statuses: readonly TransferStatus[],
+    keys: readonly string[],
+    context: LookupContext,
+  ): Promise<readonly ReadOutcome[]> {
+    const missing = new Map<string, TransferStatus>();
+    for (const [index, status] of statuses.entries()) {
+      const key = keys[index] ?? "";
+      if (!this.#cache.has(key) && this.#findRead(key) === undefined) missing.set(key, status);
+    }
+    if (missing.size > 0) {
+      this.#options.limiter.assertCapacity(context.waiters ?? context.caller);
+      this.#startShared(missing, context);
+    }
+    return Promise.all(
+      statuses.map(async (status, index) => {
+        const key = keys[index] ?? "";
+        const outcome = await this.#waitFor(key, status, context);
+        const isOwnRead = missing.has(key);
+        if (isOwnRead || !("error" in outcome) || !isBudgetExhausted(outcome.error, "caller")) return outcome;
+        // Another caller has spent its budget; this one has its own.
+        if (this.#findRead(key) === undefined) this.#startShared(new Map([[key, status]]), context);
+        return this.#waitFor(key, status, context);
+      }),
+    );
+  }
+
+  async #waitFor(key: string, status: TransferStatus, requester: Requester): Promise<ReadOutcome> {
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const read = this.#findRead(key);
+    if (read === undefined) return { error: tooSlowError(status) };
+    const leave = joinWaiters(read.waiters, requester);
+    try {
+      return await raceAbort(read.outcome, requester.signal);
+    } finally {
+      leave();
+    }
+  }
+
+  /** A read that is being aborted cannot be joined. */
+  #findRead(key: string): SharedRead | undefined {
+    const read = this.#inFlight.get(key);
+    return read?.waiters.signal.aborted ? undefined : read;
+  }
+
+  /** Starts one read of several statuses that others can join. It ends when nobody waits for any of them. */
+  #startShared(statuses: ReadonlyMap<string, TransferStatus>, context: LookupContext): void {
+    const { closing, timeoutMs, now } = this.#options;
+    const waiters = new Waiters(closing);
+    // The caller waits for each of them in a moment.
+    queueMicrotask(joinWaiters(waiters, context));
+    const scope = createAbortScope(waiters.signal, timeoutMs);
+    // Each of the reads listens to it.
+    setMaxListeners(0, scope.signal);
+    const deadline = now() + timeoutMs;
+    const remainingMs = (): number => deadline - now();
+    const sharedContext: LookupContext = { ...context, waiters, signal: scope.signal, remainingMs };
+    const all = this.#readAll([...statuses.values()], sharedContext, false)
+      .catch((error: unknown) => {
+        // The time was over before it had a slot. Those who joined later have more.
+        if (error !== scope.signal.reason) throw error;
+        return [];
+      })
+      .finally(() => {
+        scope.cancel();
+        waiters.close();
+      });
+    for (const [index, [key, status]] of [...statuses].entries()) {
+      const one = all.then((outcomes) => {
+        const outcome = outcomes[index] ?? { error: tooSlowError(status) };
+        this.#store(key, status, outcome);
+        return outcome;
+      });
+      const read = { outcome: one, waiters };
+      this.#inFlight.set(key, read);
+      const remove = (): void => {
+        if (this.#inFlight.get(key) === read) this.#inFlight.delete(key);
+      };
+      one.then(remove, remove);
+    }
+  }
+
+  /** Reads the details of statuses within one budget and one slot of the limiter. */
+  #readAll(
+    statuses: readonly TransferStatus[],
+    context: LookupContext,
+    isPrivate: boolean,
+  ): Promise<readonly ReadOutcome[]> {
+    const { budgets, limiter } = this.#options;
+    const { signal, waiters } = context;
+    const callers = waiters ?? context.caller;
+    return limiter.run(callers, signal, async () => {
+      const budget = budgets.open(callers, isPrivate);
+      const chains = joinCalls(meterChains(context.chains, budget), signal);
+      const readContext: LookupContext = { ...context, chains };
+      const outcomes: ReadOutcome[] = [];
+      for (let start = 0; start < statuses.length; start += MAX_PARALLEL_READS) {
+        const part = statuses.slice(start, start + MAX_PARALLEL_READS);
+        outcomes.push(...(await Promise.all(part.map((status) => this.#readOne(status, readContext)))));
       }
-      return outcomes;
-    },
-  };
+      return outcomes.map((outcome) => {
+        const exhaustion = "error" in outcome ? budget.getExhaustion() : undefined;
+        return exhaustion === undefined ? outcome : { error: exhaustion };
+      });
+    });
+  }
+
+  async #readOne(status: TransferStatus, context: LookupContext): Promise<ReadOutcome> {
+    try {
+      return { details: await this.#options.readDetails(status, context) };
+    } catch (error) {
+      if (error instanceof ServiceError) return { error };
+      if (error === context.signal.reason) return { error: tooSlowError(status) };
+      throw error;
+    }
+  }
+
+  #store(key: string, status: TransferStatus, outcome: ReadOutcome): void {
+    if ("error" in outcome) return;
+    const isSettled = isImmutableStatus(status) && areFinalDetails(outcome.details);
+    this.#cache.set(key, outcome, { ttl: isSettled ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+  }
+
+  #addEstimate({ sent }: TransferStatus, outcome: ReadOutcome): DetailsOutcome {
+    if ("error" in outcome) return outcome;
+    const seconds = this.#options.getMedianDeliverySeconds?.(sent);
+    const estimatedDeliveryAt = seconds === undefined ? undefined : sent.timestamp + seconds;
+    return { details: { ...outcome.details, estimatedDeliveryAt } };
+  }
 }
 
 /** Identifies a transfer and what its details depend on. */
@@ -200,4 +256,84 @@ function createKey({ sent, delivery, state, source, isFinal }: TransferStatus, {
 function tooSlowError({ sent: { source, destination } }: TransferStatus): ServiceError {
   const message = `the details of the transfer could not be read from ${source.slug} and ${destination.slug} in time`;
   return new ServiceError("UPSTREAM_UNAVAILABLE", message);
+}
+
+/**
+ * Decorates the clients of chains: single calls to one chain that are made in the same turn of the event loop go out in one
+ * batch.
+ * @param signal ends the batches, in place of the signals of their calls
+ */
+export function joinCalls(chains: NetworkChainClients, signal: AbortSignal): NetworkChainClients {
+  const clients = new Map<string, ChainClient>();
+  return {
+    hasCustomEndpoint: (slug) => chains.hasCustomEndpoint(slug),
+    getClient(slug) {
+      const client = clients.get(slug) ?? new JoiningClient(chains.getClient(slug), signal);
+      clients.set(slug, client);
+      return client;
+    },
+  };
+}
+
+interface QueuedCall {
+  readonly call: RpcCall;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+class JoiningClient implements ChainClient {
+  readonly slug: string;
+  readonly heads: ChainHeads;
+  readonly #client: ChainClient;
+  readonly #signal: AbortSignal;
+  #queue: QueuedCall[] = [];
+
+  constructor(client: ChainClient, signal: AbortSignal) {
+    this.slug = client.slug;
+    this.heads = getHeads(client);
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  send(...[method, params, , options]: Parameters<ChainClient["send"]>): Promise<unknown> {
+    // After the callbacks of all promises that are settled now, so that their calls join.
+    if (this.#queue.length === 0) process.nextTick(() => this.#flush());
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ call: { ...options, method, params }, resolve, reject });
+    });
+  }
+
+  sendBatch(...args: Parameters<ChainClient["sendBatch"]>): ReturnType<ChainClient["sendBatch"]> {
+    return this.#client.sendBatch(...args);
+  }
+
+  getLogs(...args: Parameters<ChainClient["getLogs"]>): ReturnType<ChainClient["getLogs"]> {
+    return this.#client.getLogs(...args);
+  }
+
+  #flush(): void {
+    const calls = this.#queue;
+    this.#queue = [];
+    for (let start = 0; start < calls.length; start += MAX_BATCH_CALLS) {
+      void this.#sendTogether(calls.slice(start, start + MAX_BATCH_CALLS));
+    }
+  }
+
+  async #sendTogether(queued: readonly QueuedCall[]): Promise<void> {
+    try {
+      const outcomes = await this.#client.sendBatch(
+        queued.map(({ call }) => call),
+        this.#signal,
+      );
+      for (const [index, call] of queued.entries()) settle(call, outcomes[index]);
+    } catch (error) {
+      for (const { reject } of queued) reject(error);
+    }
+  }
+}
+
+function settle({ resolve, reject }: QueuedCall, outcome: RpcCallResult | undefined): void {
+  if (outcome === undefined) reject(new Error("the call has no outcome"));
+  else if ("revert" in outcome) reject(outcome.revert);
+  else resolve(outcome.result);
 }

@@ -1,4 +1,5 @@
 import type { ChainClient } from "../../chain/chain-client.js";
+import type { FinalityTracker } from "../../chain/heads/finality-tracker.js";
 import {
   type BlockHeader,
   type Receipt,
@@ -7,20 +8,16 @@ import {
   readRequiredBlockHeader,
   readRequiredReceipt,
 } from "../../chain/read/chain-reads.js";
-import type { FinalityTracker } from "../../chain/read/finality-tracker.js";
 import { ServiceError } from "../../errors.js";
 import type { Chain } from "../../hop/networks.js";
 import { decodeSentEvent } from "../../hop/transfer-events.js";
 import { withTimeout } from "../../resilience/with-timeout.js";
 import type { ResumableLogScanner } from "../sources/chain/resumable-log-scanner.js";
 import type { LookupContext } from "../sources/transfer-source.js";
-import type { TransferStatus } from "../status.js";
-import type { SentTransfer } from "../transfer.js";
-import { findPayout } from "./payout.js";
-import { getPayoutContracts } from "./payout-contracts.js";
-import { readSettlement } from "./settlement.js";
-import { deriveSubstate } from "./substate.js";
-import type { Payout, TransferDetails, TransferLeg } from "./transfer-details.js";
+import type { SentTransfer, TransferStatus } from "../status.js";
+import { findPayout, getPayoutContracts } from "./payout.js";
+import { readSettlement, type SettlementProgress } from "./settlement.js";
+import type { Payout, TransferDetails, TransferLeg, TransferSubstate } from "./transfer-details.js";
 
 /** Details without the estimate, which depends on no chain. */
 export type ChainDetails = Omit<TransferDetails, "estimatedDeliveryAt">;
@@ -31,23 +28,15 @@ export type ChainDetails = Omit<TransferDetails, "estimatedDeliveryAt">;
  */
 export type DetailsReader = (status: TransferStatus, context: LookupContext) => Promise<ChainDetails>;
 
-export interface DetailsReaderOptions {
-  readonly logScanner: ResumableLogScanner;
-  readonly finality: FinalityTracker;
-}
-
 /** The destination's part of the details. */
-interface DeliveryDetails {
-  readonly destination: TransferLeg | undefined;
-  readonly payout: Payout | undefined;
-}
+type DeliveryDetails = Pick<ChainDetails, "destination" | "payout">;
 
 /** Longest wait for what changes neither the substate nor the amount, in milliseconds. */
 const EXTRAS_TIMEOUT_MS = 1_000;
 
 const UNKNOWN_DELIVERY: DeliveryDetails = { destination: undefined, payout: undefined };
 
-export function createDetailsReader({ logScanner, finality }: DetailsReaderOptions): DetailsReader {
+export function createDetailsReader(logScanner: ResumableLogScanner, finality: FinalityTracker): DetailsReader {
   async function readDelivery(status: TransferStatus, context: LookupContext): Promise<DeliveryDetails> {
     const { sent, delivery, source } = status;
     if (delivery?.transactionHash === undefined) return UNKNOWN_DELIVERY;
@@ -147,4 +136,22 @@ function replacedBlockError({ slug }: Chain): ServiceError {
 
 function getExtrasTimeoutMs(remainingMs: () => number): number {
   return Math.min(EXTRAS_TIMEOUT_MS, Math.max(0, remainingMs() / 2));
+}
+
+/**
+ * Derives the substate of a transfer.
+ * @param settlement of a transfer from an L2 that has not been received; undefined for any other
+ * @param payout what the recipient got; undefined: nothing, or it is not known
+ */
+export function deriveSubstate(
+  { state, sent }: Pick<TransferStatus, "state"> & { readonly sent: Pick<SentTransfer, "kind"> },
+  settlement: SettlementProgress | undefined,
+  payout: Payout | undefined,
+): TransferSubstate {
+  if (state === "BONDED") return payout?.isUnrequestedHToken ? "RECEIVED_HTOKEN" : "RECEIVED";
+  if (sent.kind === "cctp") return "WAITING_FOR_ATTESTATION";
+  if (sent.kind === "l1") return "WAITING_FOR_MESSAGE";
+  if (settlement === "ARRIVED") return "WITHDRAWABLE";
+  // A bonder can still pay after the commit, but one that wants to has done so within minutes, and commits are hours apart.
+  return state === "UNBONDABLE" || settlement === "COMMITTED" ? "WAITING_FOR_SETTLEMENT" : "WAITING_FOR_BONDER";
 }

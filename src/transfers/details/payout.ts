@@ -1,8 +1,8 @@
 import type { Log } from "../../chain/read/chain-reads.js";
-import { getCctpDomain } from "../../hop/cctp/cctp.js";
+import { getCctpDomain } from "../../hop/cctp.js";
+import type { Chain, Network } from "../../hop/networks.js";
 import { decodeReceivedEvent, hasSameTransferFields, type TransferReceivedEvent } from "../../hop/transfer-events.js";
-import type { SentTransfer } from "../transfer.js";
-import type { PayoutContracts } from "./payout-contracts.js";
+import type { SentTransfer } from "../status.js";
 import type { Payout } from "./transfer-details.js";
 
 // What a delivery pays is not in its event. It is in the Transfer events that the payout has emitted: after the event of a
@@ -13,6 +13,18 @@ import type { Payout } from "./transfer-details.js";
 const TOKEN_TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
+/** The contracts that take part in a payout, in lower case; undefined where there is none. */
+export interface PayoutContracts {
+  readonly bridge: string | undefined;
+  /** The token that users hold, in its wrapped form where it is the chain's coin; undefined on L1 for the coin itself. */
+  readonly token: string | undefined;
+  /** The same as `token` for a token without a pool. */
+  readonly hToken: string | undefined;
+  readonly ammWrapper: string | undefined;
+  readonly pool: string | undefined;
+  readonly messageTransmitter: string | undefined;
+}
+
 /** A movement of tokens. */
 interface TokenTransfer {
   readonly token: string;
@@ -21,34 +33,23 @@ interface TokenTransfer {
   readonly amount: bigint;
 }
 
-/** A log with the delivery that it reports, if it does. */
-interface ReceiptEntry {
-  readonly log: Log;
-  readonly delivery: TransferReceivedEvent | undefined;
-}
-
-/** What a receipt says about a transfer. */
-export interface PayoutResult {
-  /** Whether the transaction delivered the transfer. */
-  readonly isDelivered: boolean;
-  /** undefined: the receipt does not tell. */
-  readonly payout: Payout | undefined;
-}
-
 /**
- * Finds what the recipient of a transfer got in the delivering transaction. Undefined where the logs are not those of Hop's
- * contracts, or where the transaction delivered several transfers that nothing distinguishes and paid them differently.
+ * Finds whether a transaction delivered a transfer, and what the recipient got in it. The payout is undefined where the logs
+ * are not those of Hop's contracts, or where the transaction delivered several transfers that nothing distinguishes and paid
+ * them differently.
  * @param logs of the receipt, in their order
  * @param contracts of the transfer's token at the destination
  */
-export function findPayout(sent: SentTransfer, logs: readonly Log[], contracts: PayoutContracts): PayoutResult {
+export function findPayout(
+  sent: SentTransfer,
+  logs: readonly Log[],
+  contracts: PayoutContracts,
+): { readonly isDelivered: boolean; readonly payout: Payout | undefined } {
   const emitter = sent.kind === "cctp" ? contracts.messageTransmitter : contracts.bridge;
-  const entries = logs.map((log): ReceiptEntry => {
-    return { log, delivery: log.address === emitter ? decodeReceivedEvent(log) : undefined };
-  });
-  const payouts = entries.flatMap(({ delivery }, index) => {
+  const deliveries = logs.map((log) => (log.address === emitter ? decodeReceivedEvent(log) : undefined));
+  const payouts = deliveries.flatMap((delivery, index) => {
     if (delivery === undefined || !isDeliveryOf(delivery, sent)) return [];
-    return [findPayoutOf(sent, delivery, listNearbyTransfers(entries, index, isPaidAfter(delivery)), contracts)];
+    return [findPayoutOf(sent, delivery, listNearbyTransfers(logs, deliveries, index), contracts)];
   });
   const [first] = payouts;
   const isSame = payouts.every((payout) => payout?.amount === first?.amount && payout?.token === first?.token);
@@ -64,20 +65,25 @@ function isDeliveryOf(delivery: TransferReceivedEvent, { kind, id, source, event
   return hasSameTransferFields({ ...event, relayer: event.relayer ?? delivery.relayer }, delivery);
 }
 
-/** The bridge reports a bond before it pays, and everything else after it has paid. */
-function isPaidAfter(delivery: TransferReceivedEvent): boolean {
-  return delivery.kind === "l2" && delivery.isBond;
-}
-
-/** Lists the movements of tokens next to a delivery, up to the next or the last one before, the nearest first. */
+/**
+ * Lists the movements of tokens next to a delivery, up to the next or the last one before, the nearest first.
+ * @param deliveries those that the logs report, by their index
+ */
 function listNearbyTransfers(
-  entries: readonly ReceiptEntry[],
+  logs: readonly Log[],
+  deliveries: readonly (TransferReceivedEvent | undefined)[],
   index: number,
-  isAfter: boolean,
 ): readonly TokenTransfer[] {
-  const nearby = isAfter ? entries.slice(index + 1) : entries.slice(0, index).toReversed();
-  const end = nearby.findIndex(({ delivery }) => delivery !== undefined);
-  return (end < 0 ? nearby : nearby.slice(0, end)).flatMap(({ log }) => parseTokenTransfer(log) ?? []);
+  const delivery = deliveries[index];
+  // The bridge reports a bond before it pays, and everything else after it has paid.
+  const step = delivery?.kind === "l2" && delivery.isBond ? 1 : -1;
+  const transfers: TokenTransfer[] = [];
+  for (let next = index + step; ; next += step) {
+    const log = logs[next];
+    if (log === undefined || deliveries[next] !== undefined) return transfers;
+    const transfer = parseTokenTransfer(log);
+    if (transfer !== undefined) transfers.push(transfer);
+  }
 }
 
 function findPayoutOf(
@@ -152,4 +158,23 @@ function parseTokenTransfer({ address, topics, data }: Log): TokenTransfer | und
     to: `0x${to.slice(-40)}`,
     amount: BigInt(data.slice(0, 66)),
   };
+}
+
+/** Returns the contracts of a token on the chain that pays it out. */
+export function getPayoutContracts(network: Network, token: string, { slug }: Chain): PayoutContracts {
+  const contracts = network.contracts.get(token)?.get(slug) ?? {};
+  return {
+    bridge: toAddress(contracts.l1Bridge ?? contracts.l2Bridge),
+    token: toAddress(contracts.l1CanonicalToken ?? contracts.l2CanonicalToken),
+    hToken: toAddress(contracts.l2HopBridgeToken),
+    ammWrapper: toAddress(contracts.l2AmmWrapper),
+    pool: toAddress(contracts.l2SaddleSwap),
+    messageTransmitter: toAddress(contracts.cctpMessageTransmitter),
+  };
+}
+
+/** The address book has the zero address for a contract that does not exist. */
+function toAddress(value: string | number | undefined): string | undefined {
+  const address = String(value ?? ZERO_ADDRESS).toLowerCase();
+  return address === ZERO_ADDRESS ? undefined : address;
 }

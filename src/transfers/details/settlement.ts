@@ -1,5 +1,7 @@
+import { usesCustomEndpoints } from "../../chain/chains.js";
 import { callContract, type Log } from "../../chain/read/chain-reads.js";
 import { ServiceError } from "../../errors.js";
+import type { Network } from "../../hop/networks.js";
 import {
   type CommittedRoot,
   decodeStoredRoot,
@@ -9,11 +11,13 @@ import {
 } from "../../hop/settlement.js";
 import { EVENT_TOPICS, encodeTopic } from "../../hop/transfer-events.js";
 import type { ResumableLogScanner } from "../sources/chain/resumable-log-scanner.js";
-import { incompleteChainDataError } from "../sources/chain/search-caches.js";
-import { type LookupContext, usesCustomEndpoints } from "../sources/transfer-source.js";
-import type { SentTransfer } from "../transfer.js";
-import { getPayoutContracts } from "./payout-contracts.js";
-import type { SettlementProgress } from "./substate.js";
+import { incompleteChainDataError } from "../sources/chain/search-context.js";
+import type { LookupContext } from "../sources/transfer-source.js";
+import type { SentTransfer } from "../status.js";
+import { getPayoutContracts } from "./payout.js";
+
+/** How far the settlement of a transfer from an L2 has come: its root is not committed, on its way, or at the destination. */
+export type SettlementProgress = "NOT_COMMITTED" | "COMMITTED" | "ARRIVED";
 
 /**
  * Finds out how far the settlement of a transfer from an L2 has come. A commit contains the transfers to its destination
@@ -28,16 +32,9 @@ export async function readSettlement(
   context: LookupContext,
 ): Promise<SettlementProgress> {
   const { network, chains, signal } = context;
-  const { token, source, destination, event } = sent;
-  const from = getPayoutContracts(network, token, source).bridge;
-  const to = getPayoutContracts(network, token, destination).bridge;
-  if (from === undefined || to === undefined) {
-    throw new ServiceError(
-      "UPSTREAM_UNAVAILABLE",
-      `${source.slug} returned a transfer of ${token} on a route that does not exist`,
-    );
-  }
-  const root = await findCommittedRoot(sent, from, logScanner, context);
+  const { destination, event } = sent;
+  const { from, to } = getBridges(sent, network);
+  const { root } = await findCommit(sent, from, logScanner, context);
   if (root === undefined) return "NOT_COMMITTED";
   const call = { to, data: encodeGetTransferRootCall(root) };
   const stored = await callContract(chains.getClient(destination.slug), call, decodeStoredRoot, signal);
@@ -46,25 +43,44 @@ export async function readSettlement(
 }
 
 /**
- * Finds the root that contains a transfer; undefined: it has not been committed. Searches for the transfer's own log as well,
- * in the same request: an endpoint that does not have it cannot tell that there is no commit.
+ * Returns the bridges of a transfer from an L2.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for a route that does not exist
  */
-async function findCommittedRoot(
+export function getBridges({ token, source, destination }: SentTransfer, network: Network) {
+  const from = getPayoutContracts(network, token, source).bridge;
+  const to = getPayoutContracts(network, token, destination).bridge;
+  if (from !== undefined && to !== undefined) return { from, to };
+  const message = `${source.slug} returned a transfer of ${token} on a route that does not exist`;
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
+}
+
+/** What the logs say about the root of a transfer. */
+export interface FoundCommit {
+  /** The log that sent the transfer. */
+  readonly send: Log;
+  /** The log of the commit; undefined: the transfer has not been committed. */
+  readonly log: Log | undefined;
+  readonly root: CommittedRoot | undefined;
+}
+
+/**
+ * Finds the commit of a transfer. Searches for the transfer's own log as well, in the same request: an endpoint that does not
+ * have it cannot tell that there is no commit.
+ */
+export async function findCommit(
   sent: SentTransfer,
   bridge: string,
   logScanner: ResumableLogScanner,
-  { network, chains, caller, signal }: LookupContext,
-): Promise<CommittedRoot | undefined> {
+  context: LookupContext,
+): Promise<FoundCommit> {
   const { source, destination, transactionHash, blockNumber, logIndex, id } = sent;
-  const isPrivate = usesCustomEndpoints(chains, [source.slug]);
   const isSend = (log: Log): boolean => log.transactionHash === transactionHash && log.topics[1] === id;
   // A send to a full collection commits that first, in the same transaction: the commit is without the transfer.
   const isLater = (log: Log): boolean => log.blockNumber > blockNumber || log.logIndex > logIndex;
   const [send, commit] = await logScanner.resume(
-    isPrivate ? undefined : `${network.slug} ${source.slug} ${transactionHash} ${logIndex} commit`,
+    getScanKey(sent, context),
     {
-      client: chains.getClient(source.slug),
-      caller,
+      client: context.chains.getClient(source.slug),
       filter: {
         address: bridge,
         // The second topic is the transfer of the one event and the destination of the other.
@@ -78,8 +94,25 @@ async function findCommittedRoot(
       isMatch: (log) => isSend(log) || (decodeTransfersCommitted(log) !== undefined && isLater(log)),
       targetCount: 2,
     },
-    signal,
+    context,
   );
-  if (send === undefined || !isSend(send)) throw incompleteChainDataError(source);
-  return commit && decodeTransfersCommitted(commit);
+  if (send === undefined || !isSend(send)) {
+    forgetCommit(sent, logScanner, context);
+    throw incompleteChainDataError(source);
+  }
+  return { send, log: commit, root: commit && decodeTransfersCommitted(commit) };
+}
+
+/** Lets the commit of a transfer be searched anew: an endpoint has left out or invented logs. */
+export function forgetCommit(sent: SentTransfer, logScanner: ResumableLogScanner, context: LookupContext): void {
+  logScanner.forget(getScanKey(sent, context));
+}
+
+/** Returns undefined for a scan of a caller's own endpoint, of which nothing is kept. */
+function getScanKey(
+  { source, transactionHash, logIndex }: SentTransfer,
+  { network, chains }: LookupContext,
+): string | undefined {
+  if (usesCustomEndpoints(chains, [source.slug])) return undefined;
+  return `${network.slug} ${source.slug} ${transactionHash} ${logIndex} commit`;
 }

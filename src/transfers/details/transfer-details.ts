@@ -1,7 +1,4 @@
 import type { ServiceError } from "../../errors.js";
-import type { MaybePromise } from "../../resilience/maybe-async.js";
-import type { LookupContext } from "../sources/transfer-source.js";
-import type { TransferStatus } from "../status.js";
 
 /** What a transfer waits for, or how it ended. */
 export type TransferSubstate =
@@ -41,24 +38,12 @@ export interface TransferDetails {
   readonly source: TransferLeg;
   /** undefined while the transfer is pending, and when the delivering transaction has not been found. */
   readonly destination: TransferLeg | undefined;
-  /** When half of the transfers of this route would have been received, Unix seconds; 0: unknown. */
-  readonly estimatedDeliveryAt: number;
+  /** When half of the transfers of this route would have been received, Unix seconds; undefined: unknown. */
+  readonly estimatedDeliveryAt: number | undefined;
 }
 
 /** The details of one status; an error when a chain that has to tell them did not answer. */
 export type DetailsOutcome = { readonly details: TransferDetails } | { readonly error: ServiceError };
-
-/** Finds the details of statuses, whatever source those came from. */
-export interface TransferDetailsFinder {
-  /**
-   * Reads the details of statuses of one network, several at once: one batch per chain and round. Returns an outcome for each
-   * status, in their order; the error of one affects no other. Answers synchronously when all details are cached, without
-   * reading the signal.
-   * @param context `remainingMs` limits the wait: a chain that is too slow gives UPSTREAM_UNAVAILABLE before that time is over
-   * @throws ServiceError OVERLOADED or RATE_LIMITED when the chains cannot be read for this caller now
-   */
-  find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]>;
-}
 
 /** Returns whether details can never change: both blocks are final. */
 export function areFinalDetails({ source, destination }: Pick<TransferDetails, "source" | "destination">): boolean {

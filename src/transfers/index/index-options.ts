@@ -1,4 +1,4 @@
-import { type PostgresLocation, parsePostgresUrl } from "./store/postgres/connection/location.js";
+import { type PostgresIndexLocation, type PostgresLocation, parsePostgresUrl } from "./database/postgres-location.js";
 
 /** The point from which the chains are indexed. */
 export interface IndexStart {
@@ -50,7 +50,12 @@ function parseDateMs(text: string): number | undefined {
   return new Date(ms).toISOString().slice(0, 10) === day ? ms : undefined;
 }
 
-/** Where the index is kept. */
+/** Where the index is, and what one process may take of a server. */
+export type IndexLocation =
+  | { readonly kind: "sqlite"; readonly file: string }
+  | ({ readonly kind: "postgres" } & PostgresIndexLocation);
+
+/** Where the index is, as INDEX says it. */
 export type IndexStorage =
   | { readonly kind: "sqlite"; readonly file: string }
   | { readonly kind: "postgres"; readonly location: PostgresLocation };

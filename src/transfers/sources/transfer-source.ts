@@ -1,6 +1,7 @@
 import type { NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { Chain, Network } from "../../hop/networks.js";
+import type { Requester } from "../../resilience/waiters.js";
 import type { TransferStatus } from "../status.js";
 
 /** Identifies a transfer; at least one member is defined. Hex is lower case. */
@@ -11,12 +12,10 @@ export interface TransferQuery {
   readonly transactionHash: string | undefined;
 }
 
-/** What a lookup may use, and for how long. */
-export interface LookupContext {
+/** Whose lookup it is, what it may use, and for how long. */
+export interface LookupContext extends Requester {
   readonly network: Network;
   readonly chains: NetworkChainClients;
-  /** Key that tells callers apart: they share limited resources fairly. */
-  readonly caller: string;
   /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
   /**
@@ -24,8 +23,6 @@ export interface LookupContext {
    * waited for as long: where the chains are slow, they come late too.
    */
   readonly elapsedMs?: () => number;
-  /** Fires when no caller waits for the result any more. */
-  readonly signal: AbortSignal;
   /** Lets a log search skip blocks; absent when every block has to be searched. */
   readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
@@ -39,41 +36,16 @@ export type LastSearchedBlock = (chain: Chain) => number;
 /** The status of a transfer; undefined when the transfer certainly does not exist. */
 export type LookupResult = TransferStatus | undefined;
 
-/**
- * A source that can tell whether a transfer exists. Both methods throw ServiceError UPSTREAM_UNAVAILABLE, naming the
- * upstream that did not answer, or OVERLOADED, when the source cannot know, and INVALID_PARAMETER for a CCTP nonce that several source
- * chains use.
- */
+/** Can tell whether a transfer exists: a source, or all of them together. */
 export interface TransferSource {
   /**
-   * Returns the first transfer, in log order, that a transaction sent; if it sent none, the first that it delivered.
-   * @param transferId selects one transfer of the transaction
+   * Returns the status of a transfer, or undefined when it certainly does not exist. A transaction hash finds the first
+   * transfer, in log order, that the transaction sent; if it sent none, the first that it delivered. A transfer ID beside it
+   * selects one of them.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE, naming the upstream that did not answer, or OVERLOADED, when the source cannot
+   * know; INVALID_PARAMETER for a CCTP nonce that several source chains use
    */
-  findByTransactionHash(hash: string, transferId: string | undefined, context: LookupContext): Promise<LookupResult>;
-  /** @param transferId as in TransferQuery */
-  findByTransferId(transferId: string, context: LookupContext): Promise<LookupResult>;
-}
-
-/** Queries a source by hash if the query has one, otherwise by transfer ID. */
-export function querySource(
-  source: TransferSource,
-  { transactionHash, transferId }: TransferQuery,
-  context: LookupContext,
-): Promise<LookupResult> {
-  if (transactionHash !== undefined) return source.findByTransactionHash(transactionHash, transferId, context);
-  if (transferId === undefined) throw new Error("a transfer query needs a transfer ID or a transaction hash");
-  return source.findByTransferId(transferId, context);
-}
-
-/** Returns whether the caller supplied the endpoint of at least one of these chains: the result is then private to it. */
-export function usesCustomEndpoints(chains: NetworkChainClients, slugs: Iterable<string>): boolean {
-  for (const slug of slugs) if (chains.hasCustomEndpoint(slug)) return true;
-  return false;
-}
-
-/** Returns whether a transfer ID is a decimal CCTP nonce. */
-export function isCctpNonce(transferId: string): boolean {
-  return /^[0-9]+$/.test(transferId);
+  resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
 }
 
 /** Reports a nonce that is not enough to identify a transfer: a CCTP nonce is unique per source chain only. */

@@ -1,9 +1,7 @@
-import { type ChainClient, getCacheKey, type RpcCall } from "../../chain/chain-client.js";
+import type { ChainClient, RpcCall } from "../../chain/chain-client.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
-import type { RequestPurpose } from "./lookup-budget.js";
-
-/** Called before each request; prevents it by throwing. */
-export type SpendRequest = (chain: string, purpose: RequestPurpose) => void;
+import { getHeads } from "../../chain/heads/chain-heads.js";
+import type { LookupBudget, RequestPurpose } from "./lookup-budget.js";
 
 /** Runs a log search when it is its turn. */
 export type SearchTurn = <T>(chain: string, signal: AbortSignal, search: () => Promise<T>) => Promise<T>;
@@ -19,45 +17,43 @@ const PURPOSES: ReadonlyMap<string, RequestPurpose> = new Map<string, RequestPur
 /** Decorates the clients of chains: every HTTP request has to be spent first, and log searches take turns. */
 export function meterChains(
   chains: NetworkChainClients,
-  spend: SpendRequest,
+  budget: Pick<LookupBudget, "spend">,
   takeTurn: SearchTurn = (_chain, _signal, search) => search(),
 ): NetworkChainClients {
   return {
     hasCustomEndpoint: (slug) => chains.hasCustomEndpoint(slug),
-    getClient: (slug) => meterClient(chains.getClient(slug), spend, takeTurn),
+    getClient: (slug) => meterClient(chains.getClient(slug), budget, takeTurn),
   };
 }
 
-function meterClient(client: ChainClient, spend: SpendRequest, takeTurn: SearchTurn): ChainClient {
+function meterClient(client: ChainClient, budget: Pick<LookupBudget, "spend">, takeTurn: SearchTurn): ChainClient {
   const { slug } = client;
   return {
     slug,
-    cacheKey: getCacheKey(client),
-    send(method, params, signal, validate, onRequest) {
-      const call = meterCall(slug, { method, params, onRequest }, spend);
-      return client.send(method, params, signal, validate, call.onRequest);
-    },
+    heads: getHeads(client),
+    send: (method, params, signal, options) =>
+      client.send(method, params, signal, meterCall(slug, { ...options, method, params }, budget)),
     sendBatch: (calls, signal) =>
       client.sendBatch(
-        calls.map((call) => meterCall(slug, call, spend)),
+        calls.map((call) => meterCall(slug, call, budget)),
         signal,
       ),
-    getLogs: (filter, range, newestFirst, signal, onRequest) =>
-      takeTurn(slug, signal, () =>
-        client.getLogs(filter, range, newestFirst, signal, () => {
-          onRequest?.();
-          spend(slug, "logs");
-        }),
-      ),
+    getLogs(search, signal) {
+      const onRequest = (): void => {
+        search.onRequest?.();
+        budget.spend(slug, "logs");
+      };
+      return takeTurn(slug, signal, () => client.getLogs({ ...search, onRequest }, signal));
+    },
   };
 }
 
-function meterCall(slug: string, call: RpcCall, spend: SpendRequest): RpcCall {
+function meterCall(slug: string, call: RpcCall, budget: Pick<LookupBudget, "spend">): RpcCall {
   return {
     ...call,
     onRequest() {
       call.onRequest?.();
-      spend(slug, PURPOSES.get(call.method) ?? "other");
+      budget.spend(slug, PURPOSES.get(call.method) ?? "other");
     },
   };
 }
@@ -72,9 +68,10 @@ export function limitOperatorRequests(
   onExceeded: (chain: string) => Error,
 ): NetworkChainClients {
   let requests = 0;
-  return meterChains(chains, (chain) => {
+  const spend = (chain: string): void => {
     if (chains.hasCustomEndpoint(chain)) return;
     if (requests >= maxRequests) throw onExceeded(chain);
     requests += 1;
-  });
+  };
+  return meterChains(chains, { spend });
 }

@@ -52,12 +52,12 @@ export function computeFingerprint(text: string, stage: number): number {
 }
 
 /** Returns the stage in a fingerprint. */
-export function getStage(fingerprint: number): number {
+export function getFingerprintStage(fingerprint: number): number {
   return fingerprint & STAGE_MASK;
 }
 
 /** Returns the fingerprints as a token holds them: combined if there are many. */
-export function compactFingerprints(fingerprints: readonly number[]): readonly number[] {
+export function combineFingerprints(fingerprints: readonly number[]): readonly number[] {
   if (fingerprints.length <= MAX_FINGERPRINTS) return fingerprints;
   return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "), 0)];
 }
@@ -66,7 +66,7 @@ export function encodeResumeToken(queryDigest: string, progress: WatchProgress, 
   const bytes: number[] = [VERSION, progress.isComplete ? COMPLETE_FLAG : 0];
   pushUint32(bytes, nowSeconds);
   for (const { sent, unknownSince, isGivenUp } of progress.targets) {
-    const fingerprints = compactFingerprints(sent);
+    const fingerprints = combineFingerprints(sent);
     const flags = (unknownSince > 0 ? UNKNOWN_FLAG : 0) | (isGivenUp ? GIVEN_UP_FLAG : 0);
     bytes.push(fingerprints.length | flags);
     if (unknownSince > 0) {
@@ -134,7 +134,52 @@ function pushUint32(bytes: number[], value: number): void {
   bytes.push((value >>> 24) & 0xff, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff);
 }
 
-export function invalidTokenError(): ServiceError {
+function invalidTokenError(): ServiceError {
   const message = "resumeToken is not one of this service, or of a watch of other transfers";
   return new ServiceError("INVALID_PARAMETER", message, { field: "resumeToken" });
+}
+
+// The resume token of an account says up to which change of the index its caller knows everything: the sequence of that change
+// and its nonce, which no other index has at that place. Any process that reads the same index can go on from it.
+//
+// Version 2 (version 1 is that of transfers): version, flags, sequence (6 bytes), nonce (6 bytes), checksum (6 bytes); in
+// base64url.
+
+const ACCOUNT_VERSION = 2;
+/** The present states were not all sent yet. */
+const INCOMPLETE_FLAG = 1;
+const ACCOUNT_BODY_BYTES = 14;
+
+/** A place in the change log of one certain index. */
+export interface ChangeMark {
+  readonly sequence: number;
+  /** 0: the place before all changes, which says nothing about the index. */
+  readonly nonce: number;
+}
+
+/** @param mark undefined: the caller has to get the present states (again) */
+export function encodeAccountToken(queryDigest: string, mark: ChangeMark | undefined): string {
+  const body = Buffer.alloc(ACCOUNT_BODY_BYTES);
+  body.writeUInt8(ACCOUNT_VERSION, 0);
+  body.writeUInt8(mark === undefined ? INCOMPLETE_FLAG : 0, 1);
+  body.writeUIntBE(mark?.sequence ?? 0, 2, 6);
+  body.writeUIntBE(mark?.nonce ?? 0, 8, 6);
+  return Buffer.concat([body, computeChecksum(queryDigest, body)]).toString("base64url");
+}
+
+/**
+ * Decodes a token; undefined for one that asks for all present states.
+ * @throws ServiceError INVALID_PARAMETER for a token that is damaged or of another query
+ */
+export function decodeAccountToken(token: string, queryDigest: string): ChangeMark | undefined {
+  const bytes = Buffer.from(token, "base64url");
+  const body = bytes.subarray(0, ACCOUNT_BODY_BYTES);
+  const isIntact =
+    bytes.length === ACCOUNT_BODY_BYTES + CHECKSUM_BYTES &&
+    bytes.toString("base64url") === token &&
+    body[0] === ACCOUNT_VERSION &&
+    bytes.subarray(ACCOUNT_BODY_BYTES).equals(computeChecksum(queryDigest, body));
+  if (!isIntact) throw invalidTokenError();
+  if (((body[1] ?? 0) & INCOMPLETE_FLAG) !== 0) return undefined;
+  return { sequence: body.readUIntBE(2, 6), nonce: body.readUIntBE(8, 6) };
 }

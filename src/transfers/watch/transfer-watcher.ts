@@ -1,39 +1,15 @@
 import { ServiceError } from "../../errors.js";
-import { createFairQuota } from "../../resilience/fair-quota.js";
-import type { AccountQuery } from "./account/account-states.js";
-import type { AccountWatches } from "./account/account-watches.js";
-import type { Followers } from "./following/followers.js";
+import { FairQuota } from "../../resilience/fair-quota.js";
+import type { ScheduledJob, Scheduler } from "../../resilience/scheduler.js";
+import type { AccountQuery, AccountStates } from "./account-states.js";
+import { AccountWatch } from "./account-watch.js";
+import type { ChangeHistory } from "./change-history.js";
+import { type Followers, formatTarget } from "./followers.js";
 import { computeQueryDigest } from "./resume-token.js";
-import { TransferWatch } from "./transfer-watch.js";
-import { createWatchClock } from "./watch-clock.js";
-import type { WatchEventKind, WatchSink, WatchTimes } from "./watch-lifecycle.js";
-import { getTargetKey, toCanonicalTargets, type WatchTarget } from "./watch-target.js";
+import { TransferWatch, type TransferWatchRequest } from "./transfer-watch.js";
+import type { WatchEventKind, WatchLife, WatchLifecycle, WatchSink, WatchTarget } from "./watch-lifecycle.js";
 
-/** Opens watches of transfers. */
-export interface TransferWatcher<M> {
-  /**
-   * Opens a watch. Its `onEnd` has to be called once, however it ends.
-   * @throws ServiceError INVALID_PARAMETER for a bad resume token; OVERLOADED or RATE_LIMITED when too much is watched
-   */
-  open(query: WatchQuery, sink: WatchSink<M>): OpenWatch;
-  /**
-   * Opens a watch of an account, as `open`.
-   * @throws ServiceError INDEX_REQUIRED without an index of the network, and as `open`
-   */
-  openAccount(query: AccountWatchQuery, sink: WatchSink<M>): OpenWatch;
-  counts(): WatchCounts;
-  close(): void;
-}
-
-export interface WatchQuery {
-  /** At least one. */
-  readonly targets: readonly WatchTarget[];
-  /** Empty: a new watch. */
-  readonly resumeToken: string;
-  /** Slug of the chain on which the transfers probably were sent; empty: unknown. */
-  readonly likelySource: string;
-  readonly caller: string;
-}
+export type WatchQuery = Omit<TransferWatchRequest, "queryDigest">;
 
 export interface AccountWatchQuery extends AccountQuery {
   /** Empty: a new watch. */
@@ -41,11 +17,7 @@ export interface AccountWatchQuery extends AccountQuery {
 }
 
 /** An open watch, as its stream sees it. */
-export interface OpenWatch {
-  onReady(): void;
-  onDrain(): void;
-  onEnd(): void;
-}
+export type OpenWatch = Pick<WatchLifecycle<unknown>, "onReady" | "onDrain" | "onEnd">;
 
 export interface WatchCounts {
   readonly watches: number;
@@ -59,16 +31,15 @@ export interface WatchCounts {
 export interface TransferWatcherOptions<M> {
   readonly followers: Followers<M>;
   /** undefined: there is no index. */
-  readonly accounts: AccountWatches<M> | undefined;
+  readonly accounts: AccountStates<M> | undefined;
+  /** What changes in the index, for followers and accounts. */
+  readonly history: ChangeHistory;
+  readonly scheduler: Scheduler;
   /** Longest life of a watch, in milliseconds. */
   readonly maxLifetimeMs: number;
   /** Open watches, of all callers together and of one; 0: no limit. */
   readonly maxWatches: number;
   readonly maxWatchesPerCaller: number;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Milliseconds since 1970. */
-  readonly wallNow: () => number;
   /** Returns a number from 0 to 1. */
   readonly random: () => number;
   readonly onEvent: (kind: WatchEventKind) => void;
@@ -79,118 +50,142 @@ export interface TransferWatcherOptions<M> {
  * leaves free.
  */
 export const MAX_WATCHED_TARGETS = 100_000;
+/** Time between two visits of the watches, in milliseconds: each that is not due costs a comparison. */
+const TICK_MS = 250;
 /** A watch is silent for at most 15 s: load balancers cut connections that are silent for longer. */
 const MAX_SILENCE_MS = 14_500;
 /** Share of the time that is left out at random, so that watches that began together neither speak nor end together. */
 const SILENCE_JITTER = 0.03;
 const LIFETIME_JITTER = 0.1;
 /** Watches are long: a shorter time would only repeat the refusal. */
-const RETRY_AFTER_SECONDS = 5;
+const RETRY_AFTER = { retryAfterSeconds: 5 } as const;
 
-export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): TransferWatcher<M> {
-  const { followers, accounts, maxLifetimeMs, now, wallNow, random, onEvent } = options;
-  const clock = createWatchClock(now);
-  const watched = createFairQuota(() => MAX_WATCHED_TARGETS);
-  const openWatches = createOpenWatches(options);
+/** Opens watches of transfers and accounts, within the limits of the process and of each caller, and keeps them going. */
+export class TransferWatcher<M> {
+  readonly #options: TransferWatcherOptions<M>;
+  readonly #open = new Set<WatchLifecycle<M>>();
+  readonly #openByCaller = new Map<string, number>();
+  readonly #targets = new FairQuota(() => MAX_WATCHED_TARGETS);
+  #job: ScheduledJob | undefined = undefined;
+  #created = 0;
 
-  function withJitter(ms: number, share: number): number {
-    return ms * (1 - share * random());
+  constructor(options: TransferWatcherOptions<M>) {
+    this.#options = options;
   }
 
-  function acquireTargets(caller: string, count: number): () => void {
-    const release = watched.tryAcquire(caller, count);
-    if (release !== undefined) return release;
-    const hasSpace = watched.heldCount() + count <= MAX_WATCHED_TARGETS;
-    const message = hasSpace
-      ? "too many transfers are watched from this address"
-      : "too many transfers are watched here";
-    const options = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-    throw new ServiceError(hasSpace ? "RATE_LIMITED" : "OVERLOADED", message, options);
+  /**
+   * Opens a watch. Its `onEnd` has to be called once, however it ends.
+   * @throws ServiceError INVALID_PARAMETER for a bad resume token; OVERLOADED or RATE_LIMITED when too much is watched
+   */
+  open(query: WatchQuery, sink: WatchSink<M>): OpenWatch {
+    const { caller, likelySource, resumeToken } = query;
+    const { followers } = this.#options;
+    // Equal watches have equal resume tokens: each target counts once, in the order of their texts.
+    const byText = new Map(query.targets.map((target) => [formatTarget(target), target]));
+    const texts = [...byText.keys()].sort();
+    const targets = texts.map((text) => byText.get(text) as WatchTarget);
+    const request = { targets, queryDigest: computeQueryDigest(texts), resumeToken, likelySource, caller };
+    return this.#start(caller, targets.length, (life) => new TransferWatch(request, sink, followers, life));
   }
 
-  /** Creates and starts a watch within the limits of the process and of its caller. */
-  function start<W extends OpenWatch & { start(): void }>(
-    caller: string,
-    targets: number,
-    create: (times: WatchTimes, onClose: () => void) => W,
-  ): W {
-    const releaseWatch = openWatches.acquire(caller);
-    let releaseTargets: () => void;
-    try {
-      releaseTargets = acquireTargets(caller, targets);
-    } catch (error) {
-      releaseWatch();
-      throw error;
-    }
-    const times = {
-      lifetimeMs: withJitter(maxLifetimeMs, LIFETIME_JITTER),
-      bookmarkMs: withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
+  /**
+   * Opens a watch of an account, as `open`.
+   * @throws ServiceError INDEX_REQUIRED without an index of the network, and as `open`
+   */
+  openAccount(query: AccountWatchQuery, sink: WatchSink<M>): OpenWatch {
+    const { network, account, isFull, caller } = query;
+    const { accounts } = this.#options;
+    if (accounts === undefined || !accounts.isIndexed(network))
+      throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
+    const queryDigest = computeQueryDigest([`${network.slug} ${isFull ? "FULL" : "BASIC"} account ${account}`]);
+    const request = { ...query, queryDigest, number: this.#created++ };
+    return this.#start(caller, 1, (life) => new AccountWatch(request, sink, accounts, life));
+  }
+
+  counts(): WatchCounts {
+    const { followers, accounts } = this.#options;
+    return { watches: this.#open.size, accounts: accounts?.size ?? 0, ...followers.counts() };
+  }
+
+  close(): void {
+    this.#job?.stop();
+    this.#options.history.close();
+    this.#options.followers.close();
+  }
+
+  /** Creates and starts a watch within the limits. */
+  #start(caller: string, targetCount: number, create: (life: WatchLife) => WatchLifecycle<M>): OpenWatch {
+    this.#assertSpace(caller);
+    const releaseTargets = this.#acquireTargets(caller, targetCount);
+    const { maxLifetimeMs, followers, history, onEvent } = this.#options;
+    let watch: WatchLifecycle<M> | undefined;
+    const life = {
+      lifetimeMs: this.#withJitter(maxLifetimeMs, LIFETIME_JITTER),
+      bookmarkMs: this.#withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
+      now: followers.now,
+      onEvent,
+      onClose: () => {
+        releaseTargets();
+        if (watch !== undefined) this.#remove(caller, watch);
+      },
     };
-    let watch: W | undefined;
-    const onClose = (): void => {
-      releaseTargets();
-      releaseWatch();
-    };
     try {
-      watch = create(times, onClose);
+      watch = create(life);
+      this.#add(caller, watch);
+      history.start();
       watch.start();
       return watch;
     } catch (error) {
-      if (watch === undefined) onClose();
+      if (watch === undefined) releaseTargets();
       else watch.onEnd();
       throw error;
     }
   }
 
-  return {
-    open({ targets: givenTargets, ...query }, sink) {
-      const targets = toCanonicalTargets(givenTargets);
-      const queryDigest = computeQueryDigest(targets.map(getTargetKey));
-      return start(query.caller, targets.length, (times, onClose) => {
-        const request = { ...query, targets, queryDigest, ...times };
-        return new TransferWatch(request, sink, { followers, clock, now, wallNow, onEvent, onClose });
-      });
-    },
-    openAccount(query, sink) {
-      const { slug } = query.network;
-      if (accounts === undefined || !accounts.isIndexed(query.network))
-        throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${slug}`);
-      return start(query.caller, 1, (times, onClose) =>
-        accounts.create({ ...query, ...times }, sink, { clock, onClose }),
-      );
-    },
-    counts: () => ({ watches: openWatches.count(), accounts: accounts?.count() ?? 0, ...followers.counts() }),
-    close() {
-      clock.close();
-      followers.close();
-      accounts?.close();
-    },
-  };
-}
+  #add(caller: string, watch: WatchLifecycle<M>): void {
+    this.#open.add(watch);
+    this.#openByCaller.set(caller, this.#countOpen(caller) + 1);
+    this.#job ??= this.#options.scheduler.every("watches", TICK_MS, () => this.#tick());
+  }
 
-/** Counts open watches against their limits, of the process and of each caller. */
-function createOpenWatches(limits: Pick<TransferWatcherOptions<unknown>, "maxWatches" | "maxWatchesPerCaller">) {
-  const { maxWatches, maxWatchesPerCaller } = limits;
-  const openByCaller = new Map<string, number>();
-  let total = 0;
-  return {
-    count: () => total,
-    /** Takes a place and returns the function that releases it. @throws ServiceError OVERLOADED or RATE_LIMITED. */
-    acquire(caller: string): () => void {
-      const open = openByCaller.get(caller) ?? 0;
-      const options = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-      if (maxWatches > 0 && total >= maxWatches)
-        throw new ServiceError("OVERLOADED", "too many watches are open here", options);
-      if (maxWatchesPerCaller > 0 && open >= maxWatchesPerCaller)
-        throw new ServiceError("RATE_LIMITED", "too many watches are open from this address", options);
-      total += 1;
-      openByCaller.set(caller, open + 1);
-      return () => {
-        total -= 1;
-        const left = (openByCaller.get(caller) ?? 1) - 1;
-        if (left > 0) openByCaller.set(caller, left);
-        else openByCaller.delete(caller);
-      };
-    },
-  };
+  #remove(caller: string, watch: WatchLifecycle<M>): void {
+    this.#open.delete(watch);
+    const left = this.#countOpen(caller) - 1;
+    if (left > 0) this.#openByCaller.set(caller, left);
+    else this.#openByCaller.delete(caller);
+    if (this.#open.size > 0) return;
+    this.#job?.stop();
+    this.#job = undefined;
+  }
+
+  #tick(): void {
+    const now = this.#options.followers.now();
+    for (const watch of this.#open) if (now >= watch.dueAt) watch.visit(now);
+  }
+
+  #countOpen(caller: string): number {
+    return this.#openByCaller.get(caller) ?? 0;
+  }
+
+  /** @throws ServiceError OVERLOADED or RATE_LIMITED */
+  #assertSpace(caller: string): void {
+    const { maxWatches, maxWatchesPerCaller } = this.#options;
+    if (maxWatches > 0 && this.#open.size >= maxWatches)
+      throw new ServiceError("OVERLOADED", "too many watches are open here", RETRY_AFTER);
+    if (maxWatchesPerCaller > 0 && this.#countOpen(caller) >= maxWatchesPerCaller)
+      throw new ServiceError("RATE_LIMITED", "too many watches are open from this address", RETRY_AFTER);
+  }
+
+  #acquireTargets(caller: string, count: number): () => void {
+    const release = this.#targets.tryAcquire(caller, count);
+    if (release !== undefined) return release;
+    const hasSpace = this.#targets.heldCount() + count <= MAX_WATCHED_TARGETS;
+    if (hasSpace)
+      throw new ServiceError("RATE_LIMITED", "too many transfers are watched from this address", RETRY_AFTER);
+    throw new ServiceError("OVERLOADED", "too many transfers are watched here", RETRY_AFTER);
+  }
+
+  #withJitter(ms: number, share: number): number {
+    return ms * (1 - share * this.#options.random());
+  }
 }

@@ -1,5 +1,14 @@
-import type { Alarm, WatchClock } from "./watch-clock.js";
-import type { WatchTarget } from "./watch-target.js";
+import type { Network } from "../../hop/networks.js";
+
+/** What a watch names: one transfer by its ID, or all transfers of a transaction. */
+export interface WatchTarget {
+  readonly network: Network;
+  readonly kind: "id" | "hash";
+  /** As in TransferQuery, lower case. */
+  readonly value: string;
+  /** Whether the details of the transfers are wanted as well. */
+  readonly isFull: boolean;
+}
 
 /** Where the events of a watch go. */
 export interface WatchSink<M> {
@@ -16,47 +25,47 @@ export interface WatchSink<M> {
 
 export type WatchEventKind = "transfer" | "unknown" | "bookmark";
 
-/** Longest life and longest silence of a watch, in milliseconds. */
-export interface WatchTimes {
+/** The bounds of a watch, and who is told of its events. Times are milliseconds. */
+export interface WatchLife {
   readonly lifetimeMs: number;
+  /** Longest silence. */
   readonly bookmarkMs: number;
-}
-
-export interface WatchLifecycleDeps {
-  readonly clock: WatchClock;
-  /** Monotonic clock, in milliseconds. */
+  /** Monotonic clock. */
   readonly now: () => number;
   readonly onEvent: (kind: WatchEventKind) => void;
   /** Called once when the watch has ended. */
   readonly onClose: () => void;
 }
 
-/** A reader that is slow gets no bookmark; it is looked at again after this time. */
+/** A reader that is slow gets no bookmark; it is visited again after this time. */
 const NOT_READY_RETRY_MS = 1_000;
 
 /**
  * The life of an open watch, whatever it watches: bookmarks in silence, the end of its time, drain and close. A base class,
- * because there may be ten thousands: its methods are shared, it adds no object to a watch, and one timer wakes all of them.
+ * because there may be ten thousands: its methods are shared, and it adds no object to a watch.
  */
-export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLifecycleDeps> implements Alarm {
+export abstract class WatchLifecycle<M> {
+  /** When the watch is to be visited, on the monotonic clock. What it sends meanwhile only puts off its work. */
+  dueAt = Number.POSITIVE_INFINITY;
   protected isOpen = true;
   protected readonly openedAt: number;
-  private lastSentAt: number;
+  readonly #life: WatchLife;
+  #lastSentAt: number;
 
   constructor(
-    protected readonly request: R,
     protected readonly sink: WatchSink<M>,
-    protected readonly deps: D,
+    life: WatchLife,
   ) {
-    this.openedAt = deps.now();
-    this.lastSentAt = this.openedAt;
+    this.#life = life;
+    this.openedAt = life.now();
+    this.#lastSentAt = this.openedAt;
   }
 
   /** Sends what the caller does not know yet, as far as it reads. */
   abstract onNews(): void;
   /** Does what is due at `getNextDueAt`. May be called earlier. */
   protected abstract onDue(now: number): void;
-  /** Returns when there is something to do besides bookmarks, in milliseconds on the monotonic clock. */
+  /** Returns when there is something to do besides bookmarks, on the monotonic clock. */
   protected abstract getNextDueAt(): number;
   /** Returns a token of everything that was sent. */
   protected abstract getBookmarkToken(): string;
@@ -64,7 +73,7 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
   protected abstract release(): void;
 
   start(): void {
-    this.deps.clock.add(this, this.getNextAlarm());
+    this.reschedule();
     this.onNews();
   }
 
@@ -81,30 +90,37 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
   onEnd(): void {
     if (!this.isOpen) return;
     this.isOpen = false;
-    this.deps.clock.remove(this);
     this.release();
-    this.deps.onClose();
+    this.#life.onClose();
   }
 
-  onAlarm(now: number): number | undefined {
-    if (now >= this.getEndsAt()) {
+  /** Does what is due, and sets `dueAt` anew. */
+  visit(now: number): void {
+    if (now >= this.#getEndsAt()) {
       this.onDrain();
-      return undefined;
+      return;
     }
     this.onDue(now);
-    if (!this.isOpen) return undefined;
-    if (now - this.lastSentAt >= this.request.bookmarkMs) {
-      if (!this.sink.isReady()) return now + NOT_READY_RETRY_MS;
+    if (!this.isOpen) return;
+    if (now - this.#lastSentAt >= this.#life.bookmarkMs) {
+      if (!this.sink.isReady()) {
+        this.dueAt = now + NOT_READY_RETRY_MS;
+        return;
+      }
       this.sendBookmark();
     }
-    return this.getNextAlarm();
+    this.reschedule();
   }
 
-  /** Tells the clock that the next alarm may be earlier than it was. */
+  /** Sets `dueAt`: after what is due next has changed to an earlier time. */
   protected reschedule(): void {
-    const { clock } = this.deps;
-    clock.remove(this);
-    clock.add(this, this.getNextAlarm());
+    this.dueAt = Math.min(this.#lastSentAt + this.#life.bookmarkMs, this.#getEndsAt(), this.getNextDueAt());
+  }
+
+  /** Records that an event is being sent. */
+  protected noteSent(kind: WatchEventKind): void {
+    this.#lastSentAt = this.#life.now();
+    this.#life.onEvent(kind);
   }
 
   protected sendBookmark(): void {
@@ -112,17 +128,7 @@ export abstract class WatchLifecycle<M, R extends WatchTimes, D extends WatchLif
     this.sink.sendBookmark(this.getBookmarkToken());
   }
 
-  /** Records that an event is being sent. */
-  protected noteSent(kind: WatchEventKind): void {
-    this.lastSentAt = this.deps.now();
-    this.deps.onEvent(kind);
-  }
-
-  private getEndsAt(): number {
-    return this.openedAt + this.request.lifetimeMs;
-  }
-
-  private getNextAlarm(): number {
-    return Math.min(this.lastSentAt + this.request.bookmarkMs, this.getEndsAt(), this.getNextDueAt());
+  #getEndsAt(): number {
+    return this.openedAt + this.#life.lifetimeMs;
   }
 }

@@ -3,10 +3,11 @@ import { get, ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
 import { readOpenApi } from "../../support/contract/response-validator.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../../support/service/index-coverage.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 import { sendHttp1, sendHttp2 } from "../../unit/http/support/raw-client.js";
 
@@ -15,10 +16,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   // Lists of transfers need an index.
   gateway = await startGateway({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" });
-  const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-  const coverage = async () => (await gateway.get(`/v1/transfers?account=${account}`)).body;
-  const covered = async () => expect(await coverage()).toMatchObject({ coveredFrom: 0 });
-  await vi.waitFor(covered, { timeout: 60_000, interval: 200 });
+  await waitUntilIndexed(gateway, inject("network").chains);
 });
 afterAll(() => gateway?.stop());
 
@@ -104,7 +102,7 @@ describe.each(
     const { status, body } = await gateway.get(asked);
     // Except for values that depend on the time of the request, such as the fee, and of the start of the network.
     const varying =
-      /^(deadline|destinationDeadline|timestamp|coveredFrom|bonderFee|destinationAmountOutMin|estimatedRec.*)$/;
+      /^(deadline|destinationDeadline|timestamp|coveredFrom|coveredUntil|bonderFee|destinationAmountOutMin|estimatedRec.*)$/;
     const steady = (text: string) => JSON.parse(text, (name, value) => (varying.test(name) ? typeof value : value));
     const expected = steady(JSON.stringify(example));
     // The example has one transfer of the account.

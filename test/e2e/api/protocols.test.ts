@@ -212,6 +212,14 @@ describe.each([
       }
     });
 
+    test("withdrawal of every seeded transfer", async () => {
+      const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+      for (const { transferId, transactionHash } of found) {
+        const query = `/v1/withdrawal?transferId=${transferId}&transferHash=${transactionHash}`;
+        await everyWay(method.getWithdrawal, { transferId, transferHash: transactionHash }, query);
+      }
+    });
+
     test("routes, all and filtered", async () => {
       await everyWay(method.listAvailableRoutes, {}, "/v1/available-routes");
       const request = { token: "eth", fromChain: "base", network: "goerli" };

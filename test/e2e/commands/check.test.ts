@@ -60,9 +60,9 @@ describe("hop-gateway check", () => {
     const [dead, refusing, mute, good, other, keyInHost] = urls.map((_, index) =>
       findRow(ended, "optimism", index + 1),
     );
-    expect(dead).toMatch(/ unreachable: could not be reached$/);
-    expect(keyInHost).toMatch(/ unreachable: (?:could not be reached|did not answer in time)$/);
-    expect(refusing).toMatch(/ unreachable: answered 401$/);
+    expect(dead).toMatch(/ unreachable: connection refused$/);
+    expect(keyInHost).toMatch(/ unreachable: (?:DNS lookup failed|did not answer in time)$/);
+    expect(refusing).toMatch(/ unreachable: answered 401: the key is not accepted$/);
     expect(mute).toMatch(/ unreachable: did not answer in time$/);
     expect(other).toMatch(/ 8453 .* wrong chain: 8453, not 10$/);
     // An endpoint that never responds does not delay the others.
@@ -82,6 +82,40 @@ describe("hop-gateway check", () => {
     const ended = await check([], { RPC_URL_NOVA: `http://127.0.0.1:1,${getUrl("nova")}` });
     expect(ended.stdout).toContain("9 chains, 10 endpoints: 9 ok, 0 with warnings, 1 unusable.\n");
     expect(ended.code).toBe(0);
+  });
+
+  test("tests what else the service uses, and ends with lines to copy", async () => {
+    const gone = "http://127.0.0.1:1";
+    const hosts = { ASSETS_URL: gone, EXPLORER_API_URL: gone, ATTESTATION_API_URL: gone, PRICE_SOURCES: "assets" };
+    const ended = await check([], { ...hosts, INDEX: "sqlite:/nowhere/hop.db", SHARED_STATE: "redis://127.0.0.1:1" });
+    const rows = new Map(
+      [...ended.stdout.matchAll(/^(\S+(?: \S+)?) +(ok|off|failing)(?: +(.*))?$/gm)].map(([, name, ...row]) => [
+        name,
+        row,
+      ]),
+    );
+    expect(rows.get("settings_mainnet")).toEqual(["failing", "connection refused"]);
+    expect(rows.get("prices")).toEqual(["failing", "connection refused"]);
+    expect(rows.get("chainlink_ethereum")?.[0]).toBe("off");
+    expect(rows.get("explorer")).toEqual(["failing", "connection refused"]);
+    expect(rows.get("attestations")).toEqual(["failing", "does not respond"]);
+    expect(rows.get("index")).toEqual(["failing", "its folder is not there, or may not be written to"]);
+    expect(rows.get("Redis")).toEqual(["failing", "ECONNREFUSED"]);
+    expect(rows.get("open files")?.[0]).toMatch(/^ok$|^failing$/);
+    expect(rows.get("clock")?.[0]).toBe("off");
+    const [, lines = ""] = ended.stdout.split("\nTo copy:\n");
+    expect(lines.trim().split(/\s+/)).toEqual(
+      expect.arrayContaining(["ASSETS_URL=off", "EXPLORER_API_URL=off", "ATTESTATION_API_URL=off"]),
+    );
+    expect(ended.code).toBe(1);
+  });
+
+  test("finds the other sources of the local network", async () => {
+    const { dependencies } = JSON.parse((await check(["--json"])).stdout) as { dependencies: { name: string }[] };
+    const found = Object.fromEntries(dependencies.map(({ name, ...report }) => [name, report]));
+    for (const name of ["settings_mainnet", "prices", "chainlink_ethereum", "chainlink_arbitrum", "attestations"])
+      expect([name, found[name]]).toEqual([name, expect.objectContaining({ state: "ok" })]);
+    expect(found).not.toHaveProperty("settings_goerli");
   });
 
   test("prints the same results as JSON", async () => {
@@ -127,7 +161,11 @@ describe("hop-gateway check", () => {
   test.each([
     [["--network", "sepolia"], {}, "--network must be one of"],
     [["--what"], {}, "Unknown option '--what'"],
-    [[], { RPC_URL_OPTIMSIM: "https://typo.example" }, "RPC_URL_OPTIMSIM names no chain"],
+    [
+      [],
+      { RPC_URL_OPTIMSIM: "https://typo.example" },
+      "RPC_URL_OPTIMSIM is not a variable of this service: did you mean RPC_URL_OPTIMISM?",
+    ],
   ])("exits with code 2 for %j and environment %j", async (args, changes, message) => {
     const ended = await check(args, changes);
     expect(ended.stderr).toContain(message);

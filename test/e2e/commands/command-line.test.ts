@@ -41,6 +41,20 @@ describe("hop-gateway", () => {
     expect(await service.exitCode).toBe(0);
   });
 
+  test.each(["1", "2"])("says where it listens and which chains respond, with %s workers", async (workers) => {
+    const environment = { HOST: "0.0.0.0", WORKERS: workers, RPC_URL_POLYGON: "http://127.0.0.1:1" };
+    const service = await startServiceProcess(command, environment);
+    const lines = () => service.output().stdout.match(/^hop-gateway.*$/gm) ?? [];
+    await vi.waitFor(() => expect(lines()).toHaveLength(3), { timeout: 60_000 });
+    expect(lines()).toContain(
+      `hop-gateway listens on http://127.0.0.1:${service.port} and all other addresses of this machine (HOST=0.0.0.0)`,
+    );
+    // A worker can have checked the chains before the others listen.
+    expect(lines()).toContain("hop-gateway: 8 of 9 chains reachable; polygon: connection refused");
+    service.signal("SIGTERM");
+    expect(await service.exitCode).toBe(0);
+  });
+
   test("exposes every metric used by the alerts and the dashboard", async () => {
     const service = await startServiceProcess(command);
     const text = await (await fetch(service.metricsUrl)).text();
@@ -113,7 +127,7 @@ describe("hop-gateway", () => {
   });
 
   test("--help prints the help despite an invalid environment", async () => {
-    const ended = await run(["--help"], { PORT: "none" });
+    const ended = await run(["--help", "--all"], { PORT: "none" });
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     expect(ended.stdout).toContain("hop-gateway check");
     expect(ended.stdout).toContain("QUOTE_MAX_STALE_MS");

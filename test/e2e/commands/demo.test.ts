@@ -1,4 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -99,6 +101,17 @@ describe("npm run demo", () => {
     };
     expect(await status()).toBe("PENDING");
     await expect.poll(status, { interval: 500 }).toBe("BONDED");
+  });
+
+  test("lists the transfers of an account, without a compiled driver", async () => {
+    const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+    const list = async (): Promise<unknown> => {
+      const response = await fetch(`${demo.url}/v1/transfers?account=${account}`);
+      return ((await response.json()) as { transfers?: unknown[] }).transfers?.length ?? 0;
+    };
+    await expect.poll(list, { interval: 500 }).toBeGreaterThan(0);
+    // The driver's binaries are in its package: npm compiles nothing.
+    expect(readFileSync(join(project, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m);
   });
 
   test("exits on SIGTERM with code 0 and leaves no process behind", async () => {

@@ -234,9 +234,7 @@ test("restarts a killed worker later if there is no memory for it", async () => 
   const { pid, workers, printed, signal, ended } = await start({ NODE_OPTIONS });
   const [killed = 0] = workers;
   process.kill(killed, "SIGKILL");
-  await expect
-    .poll(async () => (await listChildProcesses(pid)).filter((each) => each !== killed), { timeout: 10_000 })
-    .toHaveLength(2);
+  await expect.poll(async () => (await listChildProcesses(pid)).filter((each) => each !== killed)).toHaveLength(2);
   expect(printed()).toMatch(/"error":"spawn ENOMEM","msg":"worker failed to start"/);
   signal("SIGTERM");
   expect(await ended).toBe(0);

@@ -9,7 +9,7 @@ import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { createLogger } from "../../../src/observability/log.js";
-import { createLogOutput } from "../../../src/observability/log-output.js";
+import { BufferedLogOutput } from "../../../src/observability/log-output.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
 import { findTool } from "../../support/find-tool.js";
 import { createHttpConnections } from "../../support/service/http-connections.js";
@@ -252,7 +252,7 @@ describe("METRICS_PORT", () => {
 
 test.runIf(process.platform === "linux")("counts the log lines that a full disk loses", async () => {
   const file = openSync("/dev/full", "w");
-  const logOutput = createLogOutput(file);
+  const logOutput = new BufferedLogOutput(file);
   // Fills the buffer.
   logOutput.write(`${"x".repeat(4 * 1024 * 1024 - 1)}\n`);
   const configured = { ...environment, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };

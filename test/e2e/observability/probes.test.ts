@@ -55,11 +55,12 @@ test("refreshes all mainnet chains but no Goerli chain through probes alone", as
   expect((await gateway.get("/livez")).body).toEqual({ status: "OK" });
   expect((await gateway.get("/health")).body).toEqual({ status: "OK" });
   const first = await readReadiness(gateway);
-  expect(first).toMatchObject({ code: 200, status: "ready" });
+  expect(first).toMatchObject({ code: 503, reason: "the first check of the chains has not ended" });
   expect(new Set(first.chains.map(({ network }) => network))).toEqual(new Set(["mainnet"]));
   await vi.waitFor(
     async () => {
-      const { chains: known } = await readReadiness(gateway);
+      const { code, chains: known } = await readReadiness(gateway);
+      expect(code).toBe(200);
       expect(known.map(({ state }) => state)).toEqual(Array(9).fill("ok"));
       expect(known.every(({ head }) => head !== undefined && head.number > 0 && head.ageSeconds >= 0)).toBe(true);
     },
@@ -83,18 +84,41 @@ test("refreshes all mainnet chains but no Goerli chain through probes alone", as
   );
 });
 
-test("sends one request per endpoint for a hundred concurrent probes", async () => {
+test("is never ready after a start with nothing reachable", async () => {
   const proxy = await startProxyFor("polygon");
-  const gateway = await start({ RPC_URL_POLYGON: proxy.url });
-  await Promise.all(Array.from({ length: 100 }, () => gateway.get("/readyz")));
-  await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0), { timeout: 60_000 });
-  expect(proxy.requests.map(({ calls }) => calls.map(({ method }) => method))).toEqual([
-    ["eth_chainId", "eth_getBlockByNumber"],
-  ]);
-  // A scrape sends none either.
-  await scrapeMetrics(gateway.metricsUrl);
-  expect(proxy.requests).toHaveLength(1);
+  await proxy.close();
+  const slugs = Object.keys(chains).map((slug) => slug.toUpperCase());
+  const gateway = await start(Object.fromEntries(slugs.map((slug) => [`RPC_URL_${slug}`, proxy.url])));
+  const seen = new Set<string>();
+  await vi.waitFor(
+    async () => {
+      const { code, reason } = await readReadiness(gateway);
+      seen.add(`${code} ${reason}`);
+      expect(reason).toBe("no chain responds");
+    },
+    { timeout: 60_000, interval: 10 },
+  );
+  expect([...seen].sort()).toEqual(["503 no chain responds", "503 the first check of the chains has not ended"]);
 });
+
+test.each([
+  ["polygon", ["eth_chainId eth_call", "eth_chainId eth_getBlockByNumber"]],
+  // There is no CCTP.
+  ["gnosis", ["eth_chainId eth_getBlockByNumber"]],
+])(
+  "sends one request for the head and one for the burn limit of %s for a hundred concurrent probes",
+  async (slug, sent) => {
+    const proxy = await startProxyFor(slug);
+    const gateway = await start({ [`RPC_URL_${slug.toUpperCase()}`]: proxy.url });
+    await Promise.all(Array.from({ length: 100 }, () => gateway.get("/readyz")));
+    await vi.waitFor(() => expect(proxy.requests).toHaveLength(sent.length), { timeout: 60_000 });
+    const methods = proxy.requests.map(({ calls }) => calls.map(({ method }) => method).join(" "));
+    expect(methods.sort()).toEqual(sent);
+    // A scrape sends none either.
+    await scrapeMetrics(gateway.metricsUrl);
+    expect(proxy.requests).toHaveLength(sent.length);
+  },
+);
 
 test("reports an unreachable endpoint as failing and as ok again when it is back", async () => {
   const proxy = await startProxyFor("polygon");
@@ -116,27 +140,6 @@ test("reports an unreachable endpoint as failing and as ok again when it is back
   await waitForReadiness(gateway, { code: 200, status: "ready" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
   expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
-});
-
-test("is unready but alive when no chain responds", async () => {
-  const proxy = await startProxyFor("polygon");
-  proxy.behaviour.errorStatus = 502;
-  const all = Object.keys(chains).map((slug) => [`RPC_URL_${slug.toUpperCase()}`, proxy.url]);
-  const gateway = await start(Object.fromEntries(all));
-  await waitForReadiness(gateway, { code: 503, status: "unready", reason: "no chain responds" });
-  expect((await gateway.get("/livez")).status).toBe(200);
-});
-
-test("reports Goerli once it is used, without an effect on readiness", async () => {
-  const proxy = await startProxyFor("polygon");
-  proxy.behaviour.errorStatus = 502;
-  const gateway = await start({ GOERLI_RPC_URL_OPTIMISM: proxy.url, GOERLI_RPC_URL_ARBITRUM: proxy.url });
-  const { status } = await gateway.get(`${QUOTE_PATH.replace("polygon", "optimism")}&network=goerli`);
-  expect(status).toBe(503);
-  const { chains: known, code } = await readReadiness(gateway);
-  expect(code).toBe(200);
-  expect(known.find(({ network, chain }) => network === "goerli" && chain === "optimism")?.state).toBe("failing");
-  await waitForReadiness(gateway, { code: 200, status: "ready" });
 });
 
 test("reports the shutdown on open connections", async () => {

@@ -1,6 +1,6 @@
 import { Agent, get } from "node:http";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { findPackageRoot } from "../../../src/app/package-root.js";
+import { findPackageRoot } from "../../../src/app/package-files.js";
 import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
 import { type MetricsScrape, scrapeMetrics } from "../../support/service/metrics-scrape.js";

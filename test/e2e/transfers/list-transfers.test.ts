@@ -1,15 +1,26 @@
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../../support/service/index-coverage.js";
+import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Lists of transfers from an index over chains run by anvil.
 
-const { transfers } = inject("network");
+const { transfers, chains } = inject("network");
 const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+const TRANSPORTS = [
+  ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
+  ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  [
+    "Connect with JSON",
+    (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  ],
+  ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+] as const;
 const folder = useTemporaryFolder();
 let gateway: TestGateway;
 let account = "";
@@ -22,6 +33,7 @@ interface Page {
   readonly transfers: readonly Transfer[];
   readonly nextPageToken: string;
   readonly coveredFrom: number;
+  readonly coveredUntil: number;
 }
 
 async function list(query: string): Promise<Page> {
@@ -46,7 +58,7 @@ beforeAll(async () => {
   const [first] = real;
   const { body } = await gateway.get(`/v1/transfer-status?transferHash=${first?.transactionHash}`);
   account = (body as Transfer).accountAddress;
-  await vi.waitFor(async () => expect((await list("")).coveredFrom).toBe(0), { timeout: 60_000, interval: 500 });
+  await waitUntilIndexed(gateway, chains);
 });
 afterAll(() => gateway.stop());
 
@@ -99,14 +111,7 @@ test("adds details with view FULL, and the same over quotes once deliveries are 
   );
 });
 
-describe.each([
-  ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
-  ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
-  [
-    "Connect with JSON",
-    (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
-  ],
-])("over %s", (_, createTransport) => {
+describe.each(TRANSPORTS)("over %s", (_, createTransport) => {
   test("has the same pages, tokens and errors as over GET", async () => {
     const client = createClient(BridgeService, createTransport(gateway.url));
     const page = await client.listTransfers({ account, pageSize: 2 });
@@ -115,10 +120,59 @@ describe.each([
       expected.transfers.map((each) => each.transferId),
     );
     expect(page.nextPageToken).toBe(expected.nextPageToken);
+    expect(Number(page.coveredFrom)).toBe(expected.coveredFrom);
+    expect(Number(page.coveredUntil)).toBeLessThanOrEqual(expected.coveredUntil);
+    expect(page.coveredUntil).toBeGreaterThanOrEqual(page.coveredFrom);
     const next = await client.listTransfers({ account, pageSize: 2, pageToken: page.nextPageToken });
     expect(next.transfers.map(({ transferId }) => transferId)).not.toContain(page.transfers[0]?.transferId);
     await expect(client.listTransfers({ account, network: "goerli" })).rejects.toMatchObject({ code: 9 });
     await expect(client.listTransfers({ account, pageToken: "x" })).rejects.toMatchObject({ code: 3 });
+  });
+});
+
+describe("while no endpoint of a chain has ever answered", () => {
+  let waiting: TestGateway;
+  beforeAll(async () => {
+    const gone = await startRpcProxy(chains.optimism?.url ?? "");
+    await gone.close();
+    const index = { INDEX: `sqlite:${join(folder(), "waiting")}`, INDEX_FROM: "2020-01-01" };
+    waiting = await startGateway({ ...index, RPC_URL_OPTIMISM: gone.url });
+    const narrow = "fromChain=ethereum&toChain=polygon";
+    await vi.waitFor(
+      async () => expect((await waiting.get(`/v1/transfers?account=${account}&${narrow}`)).status).toBe(200),
+      { timeout: 60_000, interval: 200 },
+    );
+    // All others are read as well.
+    await vi.waitFor(async () => expect((await refuse("")).message).toMatch(/^the index has not read optimism yet/), {
+      ...{ timeout: 60_000, interval: 200 },
+    });
+  });
+  afterAll(() => waiting?.stop());
+
+  async function refuse(query: string) {
+    const { status, body } = await waiting.get(`/v1/transfers?account=${account}&${query}`);
+    expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+    return body as { readonly message: string };
+  }
+
+  test("lists that it can touch are refused, and others tell which blocks were read", async () => {
+    for (const query of ["fromChain=optimism", "toChain=optimism&fromChain=base", "fromChain=base", "token=DAI"])
+      expect((await refuse(query)).message).toMatch(
+        /^the index has not read optimism yet; fromChain and toChain narrow/,
+      );
+    const { body } = await waiting.get(`/v1/transfers?account=${account}&fromChain=ethereum&toChain=polygon`);
+    const { coveredFrom, coveredUntil } = body as Page;
+    expect(coveredFrom).toBeGreaterThan(1_600_000_000);
+    expect(coveredUntil).toBeGreaterThanOrEqual(coveredFrom);
+    expect(coveredUntil).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000));
+  });
+
+  test.each(TRANSPORTS)("over %s too", async (_, createTransport) => {
+    const client = createClient(BridgeService, createTransport(waiting.url));
+    const message = expect.stringMatching(/the index has not read optimism yet/);
+    await expect(client.listTransfers({ account })).rejects.toMatchObject({ code: 14, message });
+    const { coveredUntil } = await client.listTransfers({ account, fromChain: "base", toChain: "polygon" });
+    expect(coveredUntil).toBeGreaterThan(1_600_000_000n);
   });
 });
 

@@ -44,7 +44,7 @@ test("the substate follows commit, reorg, arrival of the root and payment", asyn
   };
   // A status, and its details with it, are kept for about a block.
   const expectSubstate = (substate: string): Promise<void> =>
-    expect.poll(async () => (await read())?.substate, { timeout: 30_000 }).toBe(substate);
+    expect.poll(async () => (await read())?.substate).toBe(substate);
 
   await expectSubstate("WAITING_FOR_BONDER");
 

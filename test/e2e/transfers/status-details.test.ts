@@ -2,6 +2,7 @@ import { type BigNumber, Contract, constants, providers } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 // Details of each seeded transfer: what the recipient got is compared with its balances, and both legs with ethers' reading
 // of their blocks.
@@ -14,10 +15,16 @@ type Seeded = (typeof transfers)[number];
 const SUBSTATES: Readonly<Record<string, string>> = {
   "usdt-optimism-arbitrum-withdrawn": "RECEIVED_HTOKEN",
   "dai-polygon-optimism-failed-swap": "RECEIVED_HTOKEN",
+  "hop-polygon-gnosis-first-leaf": "WITHDRAWABLE",
+  "hop-polygon-gnosis-second-leaf": "WITHDRAWABLE",
   "usdt-optimism-polygon-withdrawable": "WITHDRAWABLE",
+  "eth-arbitrum-ethereum-refused": "WITHDRAWABLE",
+  "dai-optimism-arbitrum-rescued": "WAITING_FOR_SETTLEMENT",
+  "dai-optimism-arbitrum-committed": "WAITING_FOR_SETTLEMENT",
   "usdt-optimism-ethereum-unbondable": "WAITING_FOR_SETTLEMENT",
   "eth-ethereum-optimism-twin-second": "WAITING_FOR_MESSAGE",
   "usdc-optimism-ethereum": "WAITING_FOR_ATTESTATION",
+  "usdc-ethereum-arbitrum-unattested": "WAITING_FOR_ATTESTATION",
   "hop-batch-second": "WAITING_FOR_BONDER",
   "eth-base-polygon": "WAITING_FOR_BONDER",
 };
@@ -40,7 +47,7 @@ interface Status {
     readonly receivedToken: string;
     readonly source: Leg;
     readonly destination?: Leg;
-    readonly estimatedDeliveryAt: number;
+    readonly estimatedDeliveryAt?: number;
   };
 }
 
@@ -110,9 +117,9 @@ async function expectLeg(slug: string, leg: Leg | undefined, transactionHash: st
 
 test.each(real.map((seeded) => [seeded.name, seeded] as const))("details of %s", async (name, seeded) => {
   const { details, state, token, destinationChainSlug: slug, bondTransactionHash } = await readFull(seeded);
-  const { substate, receivedAmount, receivedToken, source, destination, estimatedDeliveryAt } = details;
+  const { substate, receivedAmount, receivedToken, source, destination } = details;
   expect(substate).toBe(SUBSTATES[name] ?? "RECEIVED");
-  expect(estimatedDeliveryAt).toBe(0);
+  expect(details).not.toHaveProperty("estimatedDeliveryAt");
   await expectLeg(seeded.sourceSlug, source, seeded.transactionHash);
   if (state !== "BONDED") {
     expect({ receivedAmount, receivedToken, destination }).toEqual({
@@ -170,5 +177,49 @@ describe("the view", () => {
     const etag = (await fetch(url)).headers.get("etag") ?? "";
     expect(etag).not.toBe("");
     expect((await fetch(url, { headers: { "If-None-Match": etag } })).status).toBe(304);
+  });
+});
+
+describe("transfers by CCTP", () => {
+  const pending = transfers.find(({ name }) => name === "usdc-optimism-ethereum");
+  const received = transfers.filter(({ token, expectedState }) => token === "USDC" && expectedState === "BONDED");
+  if (pending === undefined) throw new Error("no such transfer");
+
+  test("that wait for an attestation have no warning while the source works", async () => {
+    const { headers } = await gateway.get(`${queryOf(pending)}&view=FULL`);
+    expect(headers.get("warning")).toBeNull();
+  });
+
+  test.each([
+    ["is switched off (ATTESTATION_API_URL)", "off", undefined],
+    ["does not respond", "gone", undefined],
+    ["does not know messages that it has attested", "there", 404],
+  ])("have their statuses from the chains alone if the attestation source %s", async (outage, where, status) => {
+    const stub = await startHttpStub((_, response) => response.writeHead(status ?? 500).end());
+    if (where === "gone") await stub.close();
+    const environment = { ATTESTATION_API_URL: where === "off" ? "off" : stub.url };
+    const withoutSource = await startGateway(environment);
+    const get = async (path: string) => {
+      const response = await withoutSource.get(path);
+      expect(response.status).toBe(200);
+      return { body: response.body as Status, warning: response.headers.get("warning") };
+    };
+    try {
+      const warning = `299 - "it is not known what is attested: the CCTP attestation source ${outage}"`;
+      const full = await get(`${queryOf(pending)}&view=FULL`);
+      expect(full).toMatchObject({ body: { details: { substate: "WAITING_FOR_ATTESTATION" } }, warning });
+      expect(await get(queryOf(pending))).toMatchObject({ body: { state: "PENDING" }, warning: null });
+      expect(received.length).toBeGreaterThan(0);
+      for (const each of received) {
+        const { body, warning: none } = await get(`${queryOf(each)}&view=FULL`);
+        expect({ body, none }).toMatchObject({
+          body: { state: "BONDED", details: { substate: "RECEIVED" } },
+          none: null,
+        });
+      }
+    } finally {
+      await withoutSource.stop();
+      if (where !== "gone") await stub.close();
+    }
   });
 });

@@ -19,6 +19,8 @@ let gateway: TestGateway;
 const expected = new Map<string, unknown>();
 /** The chains' details, by query. */
 const expectedDetails = new Map<string, unknown>();
+/** The chains' withdrawals, by query. */
+const expectedWithdrawals = new Map<string, unknown>();
 
 interface Details {
   readonly destination: { readonly timestamp: number };
@@ -31,6 +33,9 @@ const toComparable = (body: unknown): unknown =>
     name === "isFinal" || name === "estimatedDeliveryAt" ? undefined : value,
   );
 
+/** Leaves out the time of a commit that may be made now. */
+const withoutTime = (body: unknown): unknown => ({ ...(body as object), availableAt: undefined });
+
 beforeAll(async () => {
   const plain = await startGateway();
   for (const { transferId, transactionHash } of real) {
@@ -41,6 +46,7 @@ beforeAll(async () => {
     if (bondTransactionHash !== "") expected.set(`transferHash=${bondTransactionHash}`, body);
     const full = await plain.get(`/v1/transfer-status?${both}&view=FULL`);
     expectedDetails.set(`${both}&view=FULL`, toComparable(full.body));
+    expectedWithdrawals.set(both, withoutTime((await plain.get(`/v1/withdrawal?${both}`)).body));
   }
   await plain.stop();
 
@@ -70,6 +76,16 @@ async function expectAll(queries: Iterable<string>): Promise<void> {
     });
   }
 }
+
+test("withdrawals made of the index are those made of the logs", async () => {
+  const states = new Set<string>();
+  for (const [query, expectedBody] of expectedWithdrawals) {
+    const { body } = await gateway.get(`/v1/withdrawal?${query}`);
+    expect({ query, ...(withoutTime(body) as object) }).toEqual({ query, ...(expectedBody as object) });
+    states.add((body as { state: string }).state);
+  }
+  expect([...states]).toEqual(expect.arrayContaining(["RECEIVED", "WAITING_FOR_COMMIT", "WITHDRAWABLE", "AUTOMATIC"]));
+});
 
 test("answers like the chains for every kind of query, without reading them", async () => {
   const statusReads = ["eth_getTransactionReceipt", "eth_call", "eth_getBlockByHash"];

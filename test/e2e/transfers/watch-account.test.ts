@@ -10,6 +10,7 @@ import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { BridgeService, GetTransferStatusResponse_State } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { waitUntilIndexed } from "../../support/service/index-coverage.js";
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -28,10 +29,7 @@ beforeAll(async () => {
   chains = connectChains(network.chains);
   const index = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
   gateway = await startGateway({ ...network.environment, ...index });
-  const readCoverage = async () => (await gateway.get(`/v1/transfers?account=${account}`)).body;
-  await vi.waitFor(async () => expect(await readCoverage()).toMatchObject({ coveredFrom: 0 }), {
-    ...{ timeout: 60_000, interval: 500 },
-  });
+  await waitUntilIndexed(gateway, network.chains);
 });
 afterAll(async () => {
   await gateway?.stop();
@@ -87,11 +85,14 @@ test("gRPC tells the same", async () => {
 
 test.each(["transferHash", "transferId"])("with an index, a watch by %s is told of the delivery", async (name) => {
   const { transfer, transactionHash } = await send();
-  const { body } = await vi.waitFor(async () => {
-    const found = await gateway.get(`/v1/transfer-status?transferHash=${transactionHash}`);
-    expect(found.status).toBe(200);
-    return found;
-  });
+  const { body } = await vi.waitFor(
+    async () => {
+      const found = await gateway.get(`/v1/transfer-status?transferHash=${transactionHash}`);
+      expect(found.status).toBe(200);
+      return found;
+    },
+    { timeout: 60_000 },
+  );
   const id = name === "transferHash" ? transactionHash : String((body as { transferId: string }).transferId);
   const watch = await openWatchAt(gateway.url, `${name}=${id}`);
   expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });

@@ -93,6 +93,17 @@ const tellOldState: TellLie = async ({ method, params }, truth, ask) => {
   return { result: await ask("eth_call", [call, toHex(head - 2)]) };
 };
 
+/** No lie: what a node says that is a block behind. */
+export const tellBlockBehind: TellLie = async ({ method, params }, _, ask) => {
+  const head = Number(await ask("eth_blockNumber", [])) - 1;
+  if (method === "eth_blockNumber") return { result: toHex(head) };
+  const index = ["eth_getBlockByNumber", "eth_call"].indexOf(method);
+  const block = params[index];
+  if (block === "latest") return { result: await ask(method, params.with(index, toHex(head))) };
+  if (typeof block !== "string" || !(Number(block) > head)) return undefined;
+  return method === "eth_call" ? { error: { code: -32000, message: "header not found" } } : { result: null };
+};
+
 /** A receipt for a transaction that the chain does not have. */
 const inventReceipt =
   (getReceipt: () => Promise<unknown>): TellLie =>

@@ -1,6 +1,7 @@
 import { connectChains } from "../../../devnet/chain/local-chains.js";
 import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { getNetwork } from "../../../src/hop/networks.js";
+import { tellBlockBehind } from "./lies.js";
 import { startLyingProxy, type TellLie } from "./lying-proxy.js";
 
 /** A local network of its own on which correct answers stay the same, with three endpoints of every chain. */
@@ -9,6 +10,8 @@ export interface LyingNetwork extends Pick<LocalNetwork, "chains" | "transfers">
   readonly environment: Readonly<Record<string, string>>;
   /** Has the first endpoint of every chain tell a lie; undefined: it is honest. */
   setLie(lie: TellLie | undefined): void;
+  /** Has the third endpoint of every chain be honest, but a block behind. */
+  holdBackThird(): void;
   stop(): Promise<void>;
 }
 
@@ -39,6 +42,9 @@ export async function startLyingNetwork(): Promise<LyingNetwork> {
     },
     setLie(lie) {
       for (const { proxies } of endpoints) proxies[0]?.setLie(lie);
+    },
+    holdBackThird() {
+      for (const { proxies } of endpoints) proxies[2]?.setLie(tellBlockBehind);
     },
     async stop() {
       await Promise.all(endpoints.flatMap(({ proxies }) => proxies).map((proxy) => proxy.close()));

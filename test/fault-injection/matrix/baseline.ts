@@ -1,5 +1,4 @@
 import { inject } from "vitest";
-import { connectChains } from "../../../devnet/chain/local-chains.js";
 import { startGateway } from "../../support/service/in-process-gateway.js";
 import type { Upstream } from "./expected-outcomes.js";
 
@@ -48,9 +47,6 @@ export async function recordBaseline(): Promise<Baseline> {
     "status by id": `/v1/transfer-status?transferId=${transfer?.transferId}`,
     routes: "/v1/available-routes",
   };
-  // A node has no state of the blocks before its start, and a lagging node needs a few older blocks with state.
-  const { chains } = inject("network");
-  for (const { rpc } of connectChains(chains).values()) for (let mined = 0; mined < 3; mined++) await rpc("evm_mine");
   const gateway = await startGateway();
   const entries = QUERY_NAMES.map(async (query) => {
     const { status, body } = await gateway.get(paths[query]);

@@ -1,6 +1,6 @@
 import type { FaultName } from "../faults.js";
 
-// The expected outcome of each fault at each upstream. The tests check it, and docs/faults.md shows it.
+// The expected outcome of each fault at each upstream. The tests check it, and docs/internals/faults.md shows it.
 
 /**
  * What happens to the queries that need the upstream. "correct": all responses are those without the fault. "stale": a quote

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// docs/faults.md shows the outcomes that the tests check, with measured times. `UPDATE_FAULTS=1` rewrites its tables.
+// docs/internals/faults.md shows the outcomes that the tests check, with measured times. `UPDATE_FAULTS=1` rewrites its tables.
 
-const path = fileURLToPath(new URL("../../../docs/faults.md", import.meta.url));
+const path = fileURLToPath(new URL("../../../docs/internals/faults.md", import.meta.url));
 export const isUpdatingDocument = process.env.UPDATE_FAULTS === "1";
 
 /** A table whose cells may contain a measured time, such as `0.4 s`. */

@@ -4,10 +4,11 @@ import {
   BatchGetQuotesRequestSchema,
   GetQuoteRequestSchema,
   GetTransferStatusRequestSchema,
+  GetWithdrawalRequestSchema,
   ListAvailableRoutesRequestSchema,
   ListTransfersRequestSchema,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { encodePageToken } from "../../../src/transfers/list/page-token.js";
+import { encodePageToken } from "../../../src/transfers/index/list/page-token.js";
 import { hash, oddValues, rpcUrls, slugs, tokens } from "./values.js";
 
 export const SERVICE_PATH = "/hop.bridge.v1.BridgeService";
@@ -61,6 +62,11 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
     { weight: 80, arbitrary: fc.constantFrom(...known) },
     { weight: 1, arbitrary: fc.record({ transferId: hash, transactionHash: hash }) },
   );
+  const transferNames = fc.tuple(transfers, fc.nat(2)).map(([{ transferId, transactionHash }, form]) => {
+    if (form === 2) return { transferId, transactionHash };
+    return form === 0 ? { transferId } : { transferHash: transactionHash };
+  });
+  const mergeFields = ([names, more]: readonly [object, object]) => filled({ ...names, ...more });
   return [
     {
       path: "/v1/quote",
@@ -99,17 +105,13 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
       path: "/v1/transfer-status",
       procedure: "GetTransferStatus",
       schema: GetTransferStatusRequestSchema,
-      fields: fc
-        .tuple(transfers, fc.nat(2), fc.record({ network, rpcUrl, view }))
-        .map(([{ transferId, transactionHash }, form, more]) => ({
-          ...(form === 0
-            ? { transferId }
-            : form === 1
-              ? { transferHash: transactionHash }
-              : { transferId, transactionHash }),
-          ...more,
-        }))
-        .map(filled),
+      fields: fc.tuple(transferNames, fc.record({ network, rpcUrl, view })).map(mergeFields),
+    },
+    {
+      path: "/v1/withdrawal",
+      procedure: "GetWithdrawal",
+      schema: GetWithdrawalRequestSchema,
+      fields: fc.tuple(transferNames, fc.record({ network, rpcUrl })).map(mergeFields),
     },
     {
       path: "/v1/transfers",

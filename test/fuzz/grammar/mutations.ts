@@ -104,7 +104,31 @@ interface Message {
   readonly json: Buffer;
   readonly binary: Buffer;
 }
+
+/** Tags of field 8, `requests` of a batch, and of the start and the end of a group in it. */
+const LIST_TAG = (8 << 3) | 2;
+const GROUP_START_TAG = (8 << 3) | 3;
+const GROUP_END_TAG = (8 << 3) | 4;
+
+/** Messages that hold too much in few bytes, or just not: many members of a list, or lists inside each other. */
+const excessiveMessages: fc.Arbitrary<Message> = fc
+  .tuple(fc.boolean(), fc.constantFrom(15, 16, 17, 99, 100, 101, 2_000, 2_001, 20_000))
+  .map(([isNested, count]) =>
+    isNested
+      ? {
+          json: Buffer.from(`{"requests":${"[".repeat(count)}${"]".repeat(count)}}`),
+          binary: Buffer.concat([Buffer.alloc(count, GROUP_START_TAG), Buffer.alloc(count, GROUP_END_TAG)]),
+        }
+      : {
+          json: Buffer.from(`{"requests":[{}${",{}".repeat(count - 1)}]}`),
+          binary: Buffer.alloc(2 * count, Buffer.from([LIST_TAG, 0])),
+        },
+  );
 export function messages(method: Method): fc.Arbitrary<Message> {
+  return fc.oneof({ weight: 40, arbitrary: typicalMessages(method) }, { weight: 1, arbitrary: excessiveMessages });
+}
+
+function typicalMessages(method: Method): fc.Arbitrary<Message> {
   return fc
     .tuple(method.fields, mutations, fc.jsonValue({ maxDepth: 3 }), damages, padding)
     .map(([fields, changes, value, damage, pad]) => {

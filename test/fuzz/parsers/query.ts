@@ -7,7 +7,7 @@ import { getTestMessage } from "../../unit/http/support/test-contract.js";
 import { catchDeclared, createByteSource } from "./byte-source.js";
 
 const requests = file_hop_bridge_v1_bridge.messages.filter(({ name }) => name.endsWith("Request"));
-const binders = [...requests, getTestMessage("Kinds")].map((schema) => ({
+const binders = [...requests, getTestMessage("Plain")].map((schema) => ({
   schema,
   bindFast: createQueryBinder(schema),
   bindSlowly: createQueryBinder(schema, { fastPath: false }),

@@ -9,7 +9,7 @@ import {
   parseReceipt,
   parseSender,
 } from "../../../src/chain/json-rpc/parse-results.js";
-import { isBatchRejected, parseBatchUnlessMixedUp, parseResponse } from "../../../src/chain/json-rpc/rpc-codec.js";
+import { findBatchRejection, parseBatchUnlessMixedUp, parseResponse } from "../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../src/errors.js";
 import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 import { catchDeclared, createByteSource } from "./byte-source.js";
@@ -32,7 +32,7 @@ export function fuzz(data: Buffer): void {
   const response = parseJson(source.takeRest().toString());
   if (response === undefined) return;
   const calls = [0, 1].map(() => ({ method, params: [] }));
-  isBatchRejected(response);
+  findBatchRejection(response);
   const batch = catchDeclared(() => parseBatchUnlessMixedUp(response, calls, 0), UpstreamError);
   if ("value" in batch && batch.value !== undefined) assert.equal(batch.value.length, calls.length);
   const outcome = catchDeclared(() => parseResponse(response, { method, params: [] }, 0), UpstreamError);

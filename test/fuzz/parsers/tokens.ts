@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { ServiceError } from "../../../src/errors.js";
-import { decodePageToken, encodePageToken } from "../../../src/transfers/list/page-token.js";
-import { decodeAccountToken, encodeAccountToken } from "../../../src/transfers/watch/account/account-token.js";
-import { computeChecksum, decodeResumeToken, encodeResumeToken } from "../../../src/transfers/watch/resume-token.js";
+import { decodePageToken, encodePageToken } from "../../../src/transfers/index/list/page-token.js";
+import {
+  computeChecksum,
+  decodeAccountToken,
+  decodeResumeToken,
+  encodeAccountToken,
+  encodeResumeToken,
+} from "../../../src/transfers/watch/resume-token.js";
 import { catchDeclared, createByteSource } from "./byte-source.js";
 
 const QUERY = "account 0xa1";

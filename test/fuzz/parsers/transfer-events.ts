@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { utils } from "ethers";
 import type { Log } from "../../../src/chain/json-rpc/parse-results.js";
-import { decodeBurnMessageSender } from "../../../src/hop/cctp/cctp-burn-message.js";
+import { decodeBurnMessageSender } from "../../../src/hop/cctp.js";
 import { decodeReceivedEvent, decodeSentEvent, hasSameTransferFields } from "../../../src/hop/transfer-events.js";
 import { createByteSource } from "./byte-source.js";
 

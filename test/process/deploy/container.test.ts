@@ -2,10 +2,11 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ValidationSeverity, validate } from "dockerfile-utils";
 import { describe, expect, test } from "vitest";
+import { loadConfig } from "../../../src/config/config.js";
 import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
 import { NODE_OPTIONS } from "../../support/service/node-options.js";
 import { sendJson, startHttpStub } from "../../support/stubs/http-stub.js";
-import { readProjectFile, readYaml, toTableVariable } from "./deploy-files.js";
+import { readEnvironmentFile, readProjectFile, readYaml, renderEnvironment, toTableVariable } from "./deploy-files.js";
 
 // Checks the Containerfile without a container engine; .ci/deploy.sh runs its steps.
 
@@ -34,9 +35,9 @@ describe("the Containerfile", () => {
   test("uses pinned images of one version of Node.js", () => {
     const images = argumentsOf("FROM");
     expect(images).toHaveLength(2);
-    for (const image of images) expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm(-slim)?\$\{\w+\}( AS \w+)?$/);
+    for (const image of images) expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim\$\{\w+\}( AS \w+)?$/);
     const [version] = /\d+\.\d+\.\d+/.exec(images[1] ?? "") ?? [];
-    expect(images[0]).toContain(`node:${version}-bookworm$`);
+    expect(images[0]).toContain(`node:${version}-bookworm-slim$`);
   });
 
   test("runs without compilers as an unprivileged numeric user", () => {
@@ -124,11 +125,31 @@ describe("compose.yaml", () => {
   test("writes only to volumes and grants viewers no write access", () => {
     const { gateway, prometheus, grafana } = compose.services;
     expect([gateway.read_only, prometheus.read_only]).toEqual([true, true]);
-    expect(gateway.environment.INDEX).toMatch(/^sqlite:\/data\//);
+    expect(readProjectFile("deploy/hop-gateway.env.example")).toContain("\n#INDEX=sqlite:/data/");
     expect(gateway.volumes).toEqual(["index:/data"]);
     expect(argumentsOf("VOLUME")).toEqual(["/data"]);
     expect(grafana.environment.GF_AUTH_ANONYMOUS_ORG_ROLE).toBe("Viewer");
   });
+
+  test("lets the operator's file override every variable, and reads no index from public endpoints", () => {
+    const { gateway } = compose.services;
+    const chosen = { INDEX: "sqlite:/data/hop.db", METRICS_PORT: "same", METRICS_HOST: "127.0.0.1" };
+    expect(renderEnvironment(gateway, { "hop-gateway.env": chosen })).toMatchObject(chosen);
+    expect(loadConfig(renderEnvironment(gateway)).index).toBeUndefined();
+    expect(loadConfig(renderEnvironment(gateway, { "hop-gateway.env": chosen })).index).toBeDefined();
+  });
+
+  test.each(["compose.yaml", "compose.replicas.yaml"])(
+    "Grafana of %s has no account with a default password",
+    (file) => {
+      const [{ services: each }] = readYaml(`deploy/${file}`);
+      expect(each.grafana.environment).toMatchObject({
+        GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION: "true",
+        GF_AUTH_DISABLE_LOGIN_FORM: "true",
+        GF_AUTH_BASIC_ENABLED: "false",
+      });
+    },
+  );
 
   test("uses the version of the package", () => {
     expect(compose.services.gateway.image).toBe(`hop-gateway:${manifest.version}`);
@@ -138,10 +159,9 @@ describe("compose.yaml", () => {
     const [{ scrape_configs: scraped }] = readYaml("deploy/prometheus/prometheus.yml");
     // The alerts select this job name.
     expect(readProjectFile("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
-    expect(scraped[0].static_configs[0].targets).toEqual([
-      `gateway:${compose.services.gateway.environment.METRICS_PORT}`,
-    ]);
-    expect(compose.services.gateway.environment.METRICS_HOST).toBe("0.0.0.0");
+    const { METRICS_PORT, METRICS_HOST } = renderEnvironment(compose.services.gateway);
+    expect(scraped[0].static_configs[0].targets).toEqual([`gateway:${METRICS_PORT}`]);
+    expect(METRICS_HOST).toBe("0.0.0.0");
     expect(compose.services.gateway.ports).toEqual(["127.0.0.1:8000:8000"]);
   });
 
@@ -159,11 +179,9 @@ describe("compose.yaml", () => {
 
   test("sets only known variables, as does the example environment file", () => {
     const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
-    for (const name of Object.keys(compose.services.gateway.environment))
+    for (const name of Object.keys(renderEnvironment(compose.services.gateway)))
       expect(known).toContain(toTableVariable(name));
-    const example = [...readProjectFile("deploy/hop-gateway.env.example").matchAll(/^#?([A-Z_]+)=/gm)].map(
-      ([, name = ""]) => name,
-    );
+    const example = Object.keys(readEnvironmentFile("deploy/hop-gateway.env.example", true));
     expect(example.length).toBeGreaterThan(9);
     for (const name of example) expect(known).toContain(toTableVariable(name));
     expect(readProjectFile(".gitignore")).toContain("deploy/hop-gateway.env\n");

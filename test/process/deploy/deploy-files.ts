@@ -29,6 +29,31 @@ export function readYaml(name: string): any[] {
   });
 }
 
+/** Reads the variables of an environment file. Lines that are commented out count too if `isExample` is set. */
+export function readEnvironmentFile(name: string, isExample = false): Readonly<Record<string, string>> {
+  const lines = readProjectFile(name).matchAll(
+    isExample ? /^#?([A-Z][A-Z0-9_]*)=(.*)$/gm : /^([A-Z][A-Z0-9_]*)=(.*)$/gm,
+  );
+  return Object.fromEntries([...lines].map(([, variable = "", value = ""]) => [variable, value]));
+}
+
+/**
+ * Returns the environment of a service as Compose does: later files win over earlier ones, and `environment` over all.
+ * @param files contents of the files that only operators have, by name
+ */
+export function renderEnvironment(
+  service: {
+    readonly env_file: readonly { readonly path: string; readonly required?: boolean }[];
+    readonly environment?: Readonly<Record<string, string>>;
+  },
+  files: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
+): Readonly<Record<string, string>> {
+  const given = service.env_file.map(({ path, required = true }) =>
+    required ? readEnvironmentFile(`deploy/${path}`) : files[path],
+  );
+  return Object.assign({}, ...given, service.environment);
+}
+
 /** The variables that a file sets are those of this list: `RPC_URL_<CHAIN>` as `RPC_URL_<SLUG>`. */
 export function toTableVariable(name: string): string {
   return name.replace(/^((?:GOERLI_)?RPC_URL_).*/, "$1<SLUG>");

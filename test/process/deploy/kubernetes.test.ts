@@ -1,4 +1,6 @@
+import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
+import { parseCommandLine } from "../../../src/commands/command-line.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
 import { getNetwork } from "../../../src/hop/networks.js";
@@ -29,6 +31,7 @@ describe("the manifests", () => {
     expect(resources.map(({ kind }) => kind).sort()).toEqual([
       ...[
         "ConfigMap",
+        "CronJob",
         "Deployment",
         "HorizontalPodAutoscaler",
         "NetworkPolicy",
@@ -37,9 +40,9 @@ describe("the manifests", () => {
         "Service",
       ],
     ]);
-    for (const { metadata, apiVersion } of resources) {
-      expect(metadata.name).toBe("hop-gateway");
-      expect(apiVersion).toMatch(/^((apps|policy|networking\.k8s\.io)\/)?v1$|^autoscaling\/v2$/);
+    for (const { kind, metadata, apiVersion } of resources) {
+      expect(metadata.name).toBe(kind === "CronJob" ? "hop-gateway-compare" : "hop-gateway");
+      expect(apiVersion).toMatch(/^((apps|batch|policy|networking\.k8s\.io)\/)?v1$|^autoscaling\/v2$/);
     }
   });
 
@@ -60,6 +63,11 @@ describe("the manifests", () => {
       kind: "Deployment",
       name: deployment.metadata.name,
     });
+  });
+
+  test("end an update whose pods stop soon after they became ready", () => {
+    expect(deployment.spec.minReadySeconds).toBeGreaterThanOrEqual(10);
+    expect(deployment.spec.strategy.rollingUpdate.maxUnavailable).toBe(0);
   });
 
   test("use ports on which the service listens", () => {
@@ -133,6 +141,24 @@ describe("the pod", () => {
   });
 });
 
+describe("the comparison with the SDK", () => {
+  const { jobTemplate, concurrencyPolicy } = of("CronJob").spec;
+  const { template, backoffLimit } = jobTemplate.spec;
+  const [compare] = template.spec.containers;
+
+  test("runs hop-gateway compare with the image and the configuration of the service", () => {
+    expect(parseCommandLine(compare.args)).toMatchObject({ name: "compare", isJson: true });
+    for (const part of ["image", "envFrom", "securityContext"]) expect(compare[part]).toEqual(container[part]);
+    expect(template.spec.securityContext).toEqual(pod.spec.securityContext);
+    expect(template.spec.automountServiceAccountToken).toBe(false);
+  });
+
+  test("reports the first failure, and gets no requests of callers", () => {
+    expect([backoffLimit, template.spec.restartPolicy, concurrencyPolicy]).toEqual([0, "Never", "Forbid"]);
+    expect(template.metadata.labels).not.toEqual(pod.metadata.labels);
+  });
+});
+
 describe("the network policy", () => {
   const { spec } = of("NetworkPolicy");
   const [dns, stores, world] = spec.egress;
@@ -159,17 +185,26 @@ describe("the network policy", () => {
     ]);
   });
 
-  test("blocks every range that the SSRF guard blocks", () => {
-    const guarded = [
-      ...readProjectFile("src/chain/custom-endpoints/special-purpose-addresses.ts").matchAll(
-        /^ {2}"([0-9a-f.:]+\/\d+)",$/gm,
-      ),
-    ].map(([, range]) => range);
-    expect(guarded.length).toBeGreaterThan(20);
-    for (const range of ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "192.168.0.0/16"])
-      expect(guarded).toContain(range);
-    const closed = world.to.flatMap(({ ipBlock }: { ipBlock: { except: string[] } }) => ipBlock.except);
-    expect(closed.sort()).toEqual(guarded.sort());
+  test("blocks every special range of addresses, as the SSRF guard does", () => {
+    type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+    type SpecialRanges = Readonly<Record<string, Range | readonly Range[]>>;
+    const isRange = (ranges: Range | readonly Range[]): ranges is Range => typeof ranges[1] === "number";
+    const closed: Range[] = world.to
+      .flatMap(({ ipBlock }: { ipBlock: { except: string[] } }) => ipBlock.except)
+      .map((range: string) => ipaddr.parseCIDR(range));
+    const isWithin = ([address, bits]: Range, [outer, outerBits]: Range): boolean =>
+      address.kind() === outer.kind() &&
+      bits >= outerBits &&
+      (address as ipaddr.IPv4).match(outer as ipaddr.IPv4, outerBits);
+    const open = ipaddr.parseCIDR("2000::/3");
+    const special = [ipaddr.IPv4, ipaddr.IPv6]
+      .flatMap(({ prototype }) =>
+        Object.values((prototype as unknown as { SpecialRanges: SpecialRanges }).SpecialRanges),
+      )
+      .flatMap((ranges) => (isRange(ranges) ? [ranges] : ranges))
+      .filter((range) => range[0].kind() === "ipv4" || isWithin(range, open));
+    expect(special.length).toBeGreaterThan(20);
+    expect(special.filter((range) => !closed.some((outer) => isWithin(range, outer))).map(String)).toEqual([]);
   });
 });
 

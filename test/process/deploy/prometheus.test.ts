@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -126,16 +126,17 @@ describe("the alerts", () => {
     expect(rule.for).toMatch(/^\d+m$/);
     expect(["critical", "warning"]).toContain(rule.labels.severity);
     expect(rule.annotations.summary).toMatch(/^\S.{10,100}$/);
-    expect(rule.annotations.runbook_url).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+    expect(rule.annotations.runbook_url).toBe(`docs/alerts.md#${alert.toLowerCase()}`);
   });
 
-  test("match the sections of docs/operating.md", () => {
-    const sections = [...readProjectFile("docs/operating.md").matchAll(/^### (HopGateway\w+)\n\n(\S.*)/gm)].map(
+  test("match the sections of docs/alerts.md", () => {
+    const sections = [...readProjectFile("docs/alerts.md").matchAll(/^## (HopGateway\w+)\n\n(\S.*)/gm)].map(
       ([, name]) => name,
     );
     expect(sections.sort()).toEqual(rules.map(({ alert }) => alert).sort());
   });
 
+  // With "passes the alert tests" below: an alert that never fires, or always, fails one of its cases.
   test("have test cases that fire and that do not fire", () => {
     const [{ tests }] = readYaml("deploy/prometheus/alerts.test.yml");
     const seen = tests.flatMap(
@@ -157,25 +158,6 @@ describe.skipIf(promtool === undefined)("promtool (skipped if not installed)", (
 
   test("passes the alert tests", async () => {
     expect((await check("test", "rules", "alerts.test.yml")).stdout).toContain("SUCCESS");
-  });
-
-  test.each([
-    ["never fires", "vector(0) > 1"],
-    ["always fires", "vector(1)"],
-  ])("the tests detect each alert that %s", async (_, expr) => {
-    const folder = await mkdtemp(join(tmpdir(), "hop-gateway-alerts-"));
-    try {
-      const broken = rules.map((rule) => ({ ...rule, expr, for: "0m" }));
-      await writeFile(join(folder, "alerts.yml"), JSON.stringify({ groups: [{ name: "broken", rules: broken }] }));
-      await copyFile(toProjectPath("deploy/prometheus/alerts.test.yml"), join(folder, "alerts.test.yml"));
-      const output = await run(promtool ?? "", ["test", "rules", "alerts.test.yml"], { cwd: folder }).catch(
-        ({ stderr, stdout }: { stderr: string; stdout: string }) => stdout + stderr,
-      );
-      const failed = [...String(output).matchAll(/alertname: (\w+)/g)].map(([, alert]) => alert);
-      expect(new Set(failed)).toEqual(new Set(rules.map(({ alert }) => alert)));
-    } finally {
-      await rm(folder, { recursive: true });
-    }
   });
 
   test("accepts every expression of the dashboard", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../../src/config/config.js";
 import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
 import { findTool } from "../../support/find-tool.js";
-import { readProjectFile, readYaml, toProjectPath } from "./deploy-files.js";
+import { readProjectFile, readYaml, renderEnvironment, toProjectPath } from "./deploy-files.js";
 
 // Checks compose.replicas.yaml without a container engine. test/replicas/rolling-restart.test.ts runs its parts, with the same
 // configuration of HAProxy.
@@ -42,8 +42,9 @@ describe("compose.replicas.yaml", () => {
 
   test("configures the replicas with known variables and the servers of the file", () => {
     const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
-    for (const name of Object.keys(gateway.environment)) expect(known).toContain(name);
-    const filled = Object.entries<string>(gateway.environment).map(([name, value]) => [name, fillIn(value)] as const);
+    const rendered = renderEnvironment(gateway);
+    for (const name of Object.keys(rendered)) expect(known).toContain(name);
+    const filled = Object.entries<string>(rendered).map(([name, value]) => [name, fillIn(value)] as const);
     const environment = Object.fromEntries(filled);
     expect(() => loadConfig(environment)).not.toThrow();
     for (const [name, service, port] of [
@@ -66,7 +67,7 @@ describe("compose.replicas.yaml", () => {
     const used = new Set([...text.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
     const example = [...readProjectFile("deploy/replicas.env.example").matchAll(/^(\w+)=(.*)$/gm)];
     expect(new Set(example.map(([, name]) => name))).toEqual(used);
-    expect(example.map(([, , value]) => value)).toEqual(["", "", ""]);
+    expect(example.map(([, , value]) => value)).toEqual(["", ""]);
     expect(readProjectFile(".gitignore")).toContain("deploy/replicas.env\n");
   });
 
@@ -74,7 +75,10 @@ describe("compose.replicas.yaml", () => {
     const path = prometheus.command[0].replace("--config.file=/etc/prometheus/", "");
     const [{ scrape_configs: scraped }] = readYaml(`deploy/prometheus/${path}`);
     const targets = scraped.map((each: { static_configs: { targets: string[] }[] }) => each.static_configs[0]?.targets);
-    expect(targets).toEqual([names.map((name) => `${name}:${gateway.environment.METRICS_PORT}`), ["haproxy:8404"]]);
+    expect(targets).toEqual([
+      names.map((name) => `${name}:${renderEnvironment(gateway).METRICS_PORT}`),
+      ["haproxy:8404"],
+    ]);
     // The alerts select this job name.
     expect(readProjectFile("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
   });

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { findTool } from "../../support/find-tool.js";
 import { NODE_OPTIONS } from "../../support/service/node-options.js";
-import { readProjectFile, toProjectPath } from "./deploy-files.js";
+import { listProjectFiles, readProjectFile, toProjectPath } from "./deploy-files.js";
 
 const analyze = findTool("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
 const run = promisify(execFile);
@@ -55,22 +55,42 @@ describe("the systemd unit", () => {
     expect(valuesOf("MemoryDenyWriteExecute")).toEqual([]);
     expect(valuesOf("StateDirectory")).toEqual(["hop-gateway"]);
   });
+});
 
-  test.skipIf(analyze === undefined)("passes systemd-analyze (skipped if not installed)", async () => {
+describe("the comparison with the SDK", () => {
+  const compare = readProjectFile("deploy/systemd/hop-gateway-compare.service");
+
+  test("runs hop-gateway compare with the sandbox of the service, and reports a failure", () => {
+    const [bin] = valuesOf("ExecStart").join().split(" ").slice(-1);
+    expect(compare).toContain(`\nExecStart=/usr/bin/node ${bin} compare --json\n`);
+    expect(compare).toContain("\nOnFailure=hop-gateway-failed@%n.service\n");
+    const sandbox = unit.slice(unit.indexOf("ProtectSystem="), unit.indexOf("RestrictAddressFamilies="));
+    for (const line of sandbox.split("\n").filter((each) => /^\w/.test(each))) expect(compare).toContain(line);
+    for (const line of unit.split("\n").filter((each) => each.startsWith("IPAddress"))) expect(compare).toContain(line);
+  });
+});
+
+describe.skipIf(analyze === undefined)("systemd-analyze (skipped if not installed)", () => {
+  test("accepts the units", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-unit-"));
     try {
       // The path of Node.js on this machine.
-      const local = join(folder, "hop-gateway.service");
-      await writeFile(local, unit.replace("/usr/bin/node", process.execPath));
-      const { stderr } = await run(analyze ?? "", ["verify", "--man=no", local]);
+      const files = listProjectFiles("deploy/systemd/");
+      for (const name of files) {
+        const text = readProjectFile(name).replace("/usr/bin/node", process.execPath);
+        await writeFile(join(folder, basename(name)), text);
+      }
+      const units = files.filter((name) => !name.includes("@")).map((name) => join(folder, basename(name)));
+      const { stderr } = await run(analyze ?? "", ["verify", "--man=no", ...units]);
       expect(stderr).toBe("");
     } finally {
       await rm(folder, { recursive: true });
     }
   });
 
-  test.skipIf(analyze === undefined)("has a low exposure score (skipped without systemd-analyze)", async () => {
-    const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", toProjectPath(file)]);
+  test.each(["hop-gateway.service", "hop-gateway-compare.service"])("finds a low exposure of %s", async (name) => {
+    const path = toProjectPath(`deploy/systemd/${name}`);
+    const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", path]);
     const score = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
     expect(score).toBeLessThanOrEqual(1.5);
   });

@@ -112,22 +112,44 @@ const networks = mostly(
   fc.oneof(fc.constantFrom("Mainnet", "sepolia"), text),
 );
 
-/** Draws slugs of the network, and texts that are no slug of any network. */
+const unknownChains = fc
+  .oneof(fc.constantFrom("zora", " base", "Polygon ", "010", "+1", "1.0", "2"), text)
+  .filter((name) => name.toLowerCase() !== "xdai");
+
+function listChains(network: string) {
+  return [...getNetwork(network === "goerli" ? "goerli" : "mainnet").chains.values()];
+}
+
+/** Draws slugs in any case and chain IDs of the network, and texts that name no chain of any network. */
 function chainsOf(network: string): Arbitrary<string> {
-  const { chains } = getNetwork(network === "goerli" ? "goerli" : "mainnet");
-  const unknown = fc.oneof(fc.constantFrom("zora", "Polygon", " base"), text);
-  return mostly(
-    fc.constantFrom(...chains.keys()),
-    unknown.filter((name) => name !== "xdai"),
-  );
+  const names = listChains(network).map(({ slug, chainId }) => {
+    return fc.oneof(fc.mixedCase(fc.constant(slug)), fc.constant(String(chainId)));
+  });
+  return mostly(fc.oneof(...names), unknownChains);
 }
 
 function rpcUrlsOf(network: string): Arbitrary<Record<string, string>> {
-  return fc.oneof(fc.constant({}), fc.dictionary(chainsOf(network), text, { maxKeys: 2, noNullPrototype: true }));
+  const slugs = fc.constantFrom(...listChains(network).map(({ slug }) => slug));
+  const keys = mostly(slugs, fc.oneof(unknownChains, fc.constantFrom("Polygon", "10")));
+  return fc.oneof(fc.constant({}), fc.dictionary(keys, text, { maxKeys: 2, noNullPrototype: true }));
 }
 
 const optional = (values: Arbitrary<string>) => fc.oneof(fc.constant(""), values);
 const tokens = mostly(fc.constantFrom("ETH", "eth", "WETH"), fc.constant(""));
+
+const transferRequests: Arbitrary<RequestInit> = networks.chain((network) =>
+  fc
+    .record({
+      ...{ network: fc.constant(network), rpcUrl: rpcUrlsOf(network), transferId: optional(transferIds) },
+      transferHash: optional(mostly(hashes, invalidHashes)),
+      transactionHash: optional(mostly(hashes, invalidHashes)),
+    })
+    // Two different hashes are one of the differences below.
+    .map((init) => {
+      const isPair = init.transferHash !== "" && init.transactionHash !== "";
+      return isPair ? { ...init, transactionHash: init.transferHash } : init;
+    }),
+);
 
 const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
   getQuote: networks.chain((network) =>
@@ -140,19 +162,8 @@ const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
       })
       .map(({ amounts: drawn, ...init }) => ({ ...init, ...drawn })),
   ) as Arbitrary<RequestInit>,
-  getTransferStatus: networks.chain((network) =>
-    fc
-      .record({
-        ...{ network: fc.constant(network), rpcUrl: rpcUrlsOf(network), transferId: optional(transferIds) },
-        transferHash: optional(mostly(hashes, invalidHashes)),
-        transactionHash: optional(mostly(hashes, invalidHashes)),
-      })
-      // Two different hashes are one of the differences below.
-      .map((init) => {
-        const isPair = init.transferHash !== "" && init.transactionHash !== "";
-        return isPair ? { ...init, transactionHash: init.transferHash } : init;
-      }),
-  ),
+  getTransferStatus: transferRequests,
+  getWithdrawal: transferRequests,
   // Which page tokens are valid only the service can tell.
   listTransfers: networks.chain((network) =>
     fc.record({
@@ -190,6 +201,7 @@ const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
 const PATHS: Readonly<Record<CheckedOperation, string>> = {
   getQuote: "/v1/quote",
   getTransferStatus: "/v1/transfer-status",
+  getWithdrawal: "/v1/withdrawal",
   listTransfers: "/v1/transfers",
   watchTransfers: "/v1/transfers:watch",
   listAvailableRoutes: "/v1/available-routes",

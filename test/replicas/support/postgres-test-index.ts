@@ -1,11 +1,16 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { monotonicNow } from "../../../src/resilience/clock.js";
 import {
-  type PostgresLocation,
-  parsePostgresUrl,
-} from "../../../src/transfers/index/store/postgres/connection/location.js";
-import { openPostgresIndex, type PostgresIndex } from "../../../src/transfers/index/store/postgres/postgres-index.js";
+  openPostgresDatabase,
+  type PostgresDatabase,
+} from "../../../src/transfers/index/database/postgres-database.js";
+import { type PostgresLocation, parsePostgresUrl } from "../../../src/transfers/index/database/postgres-location.js";
+import { TransferIndex } from "../../../src/transfers/index/transfer-index.js";
+
+/** An index of mainnet on a server. */
+export interface ServerIndex {
+  readonly index: TransferIndex;
+  readonly database: PostgresDatabase;
+}
 
 export function parseLocation(url: string): PostgresLocation {
   const location = parsePostgresUrl(url);
@@ -16,29 +21,19 @@ export function parseLocation(url: string): PostgresLocation {
 /** Opens an index as a replica does. */
 export async function openTestPostgresIndex(
   url: string,
-  options: { readonly listenUrl?: string; readonly readUrl?: string } = {},
-): Promise<PostgresIndex> {
-  const { listenUrl, readUrl } = options;
-  const stopping = new AbortController();
-  const index = await openPostgresIndex({
-    location: {
-      primary: parseLocation(url),
-      read: readUrl === undefined ? undefined : parseLocation(readUrl),
-      listen: listenUrl === undefined ? undefined : parseLocation(listenUrl),
-      poolSize: 5,
-      statementTimeoutMs: 10_000,
-    },
-    network: getNetwork("mainnet"),
-    now: monotonicNow,
-    sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
-    onAvailability: () => {},
-    signal: stopping.signal,
-  });
-  return {
-    ...index,
-    close() {
-      stopping.abort();
-      return index.close();
-    },
+  {
+    listenUrl,
+    readUrl,
+    statementTimeoutMs = 10_000,
+  }: { readonly listenUrl?: string; readonly readUrl?: string; readonly statementTimeoutMs?: number } = {},
+): Promise<ServerIndex> {
+  const location = {
+    primary: parseLocation(url),
+    read: readUrl === undefined ? undefined : parseLocation(readUrl),
+    listen: listenUrl === undefined ? undefined : parseLocation(listenUrl),
+    poolSize: 5,
+    statementTimeoutMs,
   };
+  const database = await openPostgresDatabase(location, () => {});
+  return { database, index: new TransferIndex(database, getNetwork("mainnet")) };
 }

@@ -1,14 +1,7 @@
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  createRespParser,
-  encodeCommand,
-  isErrorReply,
-  type RedisReply,
-} from "../../../src/shared-state/redis/protocol/resp.js";
+import { createClient } from "@redis/client";
 import { OPERATOR_KEY } from "../../support/service/planted-keys.js";
 import { createServerProcess, findFreePort, giveFolder, type ServerProcess } from "./server-process.js";
 import { findServerUser, redisProgram } from "./server-programs.js";
@@ -20,8 +13,8 @@ export const REDIS_PASSWORD = OPERATOR_KEY;
 export interface RedisServer extends ServerProcess {
   readonly port: number;
   readonly url: string;
-  /** Sends a command to the server over a connection of its own. Rejects with the code of an error. */
-  command(...args: readonly string[]): Promise<RedisReply>;
+  /** Sends a command to the server over a connection of its own. Rejects with the error of Redis. */
+  command(...args: readonly string[]): Promise<unknown>;
   /** Stops the server and removes its folder. */
   close(): Promise<void>;
 }
@@ -31,7 +24,7 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   const folder = await mkdtemp(join(tmpdir(), "hop-redis-"));
   await giveFolder(folder, user);
   const port = await findFreePort();
-  const command = (...args: readonly string[]): Promise<RedisReply> => sendCommand(port, args);
+  const command = (...args: readonly string[]): Promise<unknown> => sendCommand(port, args);
   const options = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
   const server = createServerProcess({
     command: redisProgram ?? "",
@@ -53,17 +46,17 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   };
 }
 
-async function sendCommand(port: number, args: readonly string[]): Promise<RedisReply> {
-  const socket = connect(port, "127.0.0.1");
+async function sendCommand(port: number, args: readonly string[]): Promise<unknown> {
+  const client = createClient({
+    url: `redis://:${REDIS_PASSWORD}@127.0.0.1:${port}`,
+    disableClientInfo: true,
+    socket: { reconnectStrategy: false },
+  });
+  client.on("error", () => {});
   try {
-    await once(socket, "connect");
-    const replies: RedisReply[] = [];
-    const parse = createRespParser({ onReply: (reply) => void replies.push(reply), onPush() {} });
-    socket.write(encodeCommand(["AUTH", REDIS_PASSWORD]) + encodeCommand(args));
-    while (replies.length < 2) parse((await once(socket, "data"))[0] as Buffer);
-    for (const reply of replies) if (isErrorReply(reply)) throw new Error(reply.errorCode);
-    return replies[1] ?? null;
+    await client.connect();
+    return await client.sendCommand(args);
   } finally {
-    socket.destroy();
+    if (client.isOpen) client.destroy();
   }
 }

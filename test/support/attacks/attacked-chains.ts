@@ -24,6 +24,8 @@ export interface ChainBehaviour {
   errorStatus: number | undefined;
   /** Leaves every request unanswered. */
   isHanging: boolean;
+  /** Bytes of lists inside each other that answer every request; 0: the chains respond. */
+  nestedBytes: number;
 }
 
 /**
@@ -59,6 +61,7 @@ export async function startAttackedChains(options: Partial<ChainBehaviour> = {})
     maxLogBlocks: Number.POSITIVE_INFINITY,
     errorStatus: undefined,
     isHanging: false,
+    nestedBytes: 0,
     ...options,
   };
   const { chains } = getNetwork("mainnet");
@@ -154,7 +157,9 @@ export async function startAttackedChains(options: Partial<ChainBehaviour> = {})
     const answers = [body].flat().map((message) => respond(chain, message));
     if (behaviour.isHanging) return;
     if (behaviour.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, behaviour.latencyMs).unref());
-    if (behaviour.errorStatus !== undefined) response.writeHead(behaviour.errorStatus).end();
+    if (behaviour.nestedBytes > 0)
+      response.writeHead(200, { "content-type": "application/json" }).end(Buffer.alloc(behaviour.nestedBytes, "["));
+    else if (behaviour.errorStatus !== undefined) response.writeHead(behaviour.errorStatus).end();
     else sendJson(response, Array.isArray(body) ? answers : answers[0]);
   }
 

@@ -19,6 +19,8 @@ export interface AttackedService {
   residentMb(): Promise<number>;
   /** Returns the largest resident memory of the process so far, in MB; where the system does not tell it, that of now. */
   peakResidentMb(): Promise<number>;
+  /** Returns the CPU time of the process so far, in seconds; NaN on a system without /proc. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 }
 
@@ -87,6 +89,7 @@ export async function startAttackedService(
       return sizes.reduce((sum, size) => sum + size, 0);
     },
     peakResidentMb: async () => readMemoryMb(pid, "VmHWM"),
+    cpuSeconds: () => readCpuSeconds(pid),
     stop,
   };
 }
@@ -102,4 +105,14 @@ function readMemoryMb(pid: number, field: "VmRSS" | "VmHWM"): number {
   } catch {
     return 0;
   }
+}
+
+/** Ticks of user and system time per second in /proc/PID/stat: the same on every Linux. */
+const TICKS_PER_SECOND = 100;
+
+function readCpuSeconds(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
+  // After the name of the program, which may hold spaces: fields 3 to 52 (proc_pid_stat(5)), of which 14 and 15 are times.
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

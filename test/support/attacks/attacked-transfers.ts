@@ -1,10 +1,10 @@
-import { createContractRegistry } from "../../../src/hop/contract-registry.js";
+import { ContractRegistry } from "../../../src/hop/contract-registry.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { EVENT_TOPICS } from "../../../src/hop/transfer-events.js";
 import { ATTACKED_HEAD, type AttackedChains } from "./attacked-chains.js";
 
 const network = getNetwork("mainnet");
-const contracts = createContractRegistry(network);
+const contracts = new ContractRegistry(network);
 const word = (value: number | bigint | string): string =>
   (typeof value === "string" ? value.replace("0x", "") : value.toString(16)).padStart(64, "0");
 const DEADLINE = 4_000_000_000;

@@ -1,13 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
-import { readGetRoutes } from "../../../src/http/rest/get-routes.js";
+import { readGetRoutes } from "../../../src/http/rest/annotations.js";
 import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
 import { createBatchGetQuotes } from "../../../src/operations/quotes/batch-get-quotes.js";
 import { createGetQuote } from "../../../src/operations/quotes/get-quote.js";
 import { createGetTransferStatus } from "../../../src/operations/transfers/get-transfer-status.js";
+import { createGetWithdrawal } from "../../../src/operations/transfers/get-withdrawal.js";
 import { createListTransfers } from "../../../src/operations/transfers/list-transfers.js";
 import { createWatchTransfers } from "../../../src/operations/transfers/watch-transfers.js";
 
@@ -28,6 +29,7 @@ const context = {
   addLogFields() {},
   setCachePolicy() {},
   setResponseMetadata() {},
+  addWarning() {},
   countAsRequests() {
     throw ACCEPTED;
   },
@@ -38,16 +40,20 @@ export type OperationName = keyof typeof BridgeService.method;
 const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
   getQuote: createGetQuote({ chains: dependency, settings: dependency, engine: dependency }),
   batchGetQuotes: createBatchGetQuotes({
-    ...{ settings: dependency, engine: dependency, quoteQuota: dependency },
+    ...{ settings: dependency, engine: dependency, quoteQuota: dependency, eventLoop: dependency },
     ...{ maxTimeoutMs: 1000, monotonicNow: () => performance.now() },
   }),
   getTransferStatus: createGetTransferStatus({
     ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
+    ...{ attestations: undefined, maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
+  }),
+  getWithdrawal: createGetWithdrawal({
+    ...{ chains: dependency, statusCache: dependency, withdrawals: dependency },
     ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
   }),
   listTransfers: createListTransfers({
     ...{ lister: dependency, chains: dependency, details: dependency, prices: dependency },
-    ...{ maxTimeoutMs: 1000, monotonicNow: () => 0 },
+    ...{ attestations: undefined, maxTimeoutMs: 1000, monotonicNow: () => 0 },
   }),
   watchTransfers: (request, callContext) =>
     createWatchTransfers({ watcher: dependency })(request, dependency, callContext),

@@ -1,18 +1,13 @@
 import { expect } from "vitest";
-import { bytesToHex } from "../../../src/transfers/index/store/hex.js";
-import {
-  LIST_START,
-  type ListPosition,
-  type PageFilter,
-  type PageRequest,
-  type TransferPage,
-} from "../../../src/transfers/index/store/pages/transfer-page.js";
-import type { SendRow } from "../../../src/transfers/index/store/schema.js";
+import { bytesToHex } from "../../../src/chain/hex.js";
+import type { SendRow } from "../../../src/transfers/index/database/schema.js";
+import type { ListPosition, PageRequest, TransferPage } from "../../../src/transfers/index/list/page-statement.js";
+import { LIST_START } from "../../../src/transfers/index/list/transfer-lister.js";
 
 // Lists whose pages every database has to cut exactly, where only the last of the sort keys differs.
 
 /** Filters by each property alone, and by all. */
-export const PAGE_FILTERS: readonly PageFilter[] = [
+export const PAGE_FILTERS: readonly PageRequest["filter"][] = [
   {},
   { token: "ETH" },
   { token: "none" },
@@ -51,6 +46,7 @@ export function createTiedSends(): readonly SendRow[] {
       ...{ amount: "1000", amount_out_min: "0", deadline: "0", bonder_fee: "0", relayer: null },
       account: sides === 1 ? OTHER : ACCOUNT,
       timestamp: 1_700_000_000 + second,
+      ...{ transfer_nonce: null, tree_index: null },
     });
   };
   for (let second = 0; second < 3; second++)

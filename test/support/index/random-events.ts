@@ -1,8 +1,14 @@
-import { getCctpDomain } from "../../../src/hop/cctp/cctp.js";
+import { bytesToHex } from "../../../src/chain/hex.js";
+import { getCctpDomain } from "../../../src/hop/cctp.js";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { encodeCctpKey } from "../../../src/transfers/index/store/correlation-key.js";
-import { bytesToHex } from "../../../src/transfers/index/store/hex.js";
-import type { DeliveryRow, EventRows, SendRow } from "../../../src/transfers/index/store/schema.js";
+import { encodeCctpKey } from "../../../src/transfers/index/correlation-key.js";
+import type {
+  CommitRow,
+  DeliveryRow,
+  EventPosition,
+  EventRows,
+  SendRow,
+} from "../../../src/transfers/index/database/schema.js";
 
 /** A generator of numbers that repeats with its seed: mulberry32. */
 export function createRandom(seed: number): () => number {
@@ -28,7 +34,7 @@ export function createRandomEvents(random: () => number, count: number) {
     return buffer;
   };
   const small = (limit: number): number => Math.floor(random() * limit);
-  const sends: SendRow[] = [];
+  const sends: (SendRow & { tree_index: number | null })[] = [];
   const deliveries: DeliveryRow[] = [];
   for (let i = 0; i < count; i++) {
     const kind = pick(["l1", "l2", "l2", "l2", "cctp"] as const);
@@ -58,6 +64,8 @@ export function createRandomEvents(random: () => number, count: number) {
       relayer: random() < 0.5 ? null : bytes(1, 5, 20),
       account: bytes(small(5), 4, 20),
       timestamp,
+      transfer_nonce: kind === "l2" ? bytes(i, 8) : null,
+      tree_index: null,
     });
     for (let times = small(3); times > 0; times--)
       deliveries.push({
@@ -71,18 +79,60 @@ export function createRandomEvents(random: () => number, count: number) {
         timestamp: random() < 0.2 ? null : timestamp + small(600) - 100,
       });
   }
-  return { sends, deliveries, chainIds };
+  return { sends, deliveries, commits: commitRandomly(sends, random), chainIds };
+}
+
+/** Commits transfers from L2s now and then, and numbers them. */
+function commitRandomly(
+  sends: readonly (SendRow & { tree_index: number | null })[],
+  random: () => number,
+): readonly CommitRow[] {
+  const commits: CommitRow[] = [];
+  const places = new Map<string, number>();
+  const isSameBridge = (a: SendRow, b: SendRow): boolean => getBridgeKey(a) === getBridgeKey(b) && b.kind === "l2";
+  for (const send of sends.toSorted(comparePositions)) {
+    if (send.kind !== "l2") continue;
+    const key = getBridgeKey(send);
+    const place = places.get(key) ?? 0;
+    send.tree_index = place;
+    places.set(key, place + 1);
+    const { chain_id, block_number, token, destination_chain_id, timestamp } = send;
+    // The log of a commit comes last in its block.
+    const isLast = !sends.some(
+      (other) => isSameBridge(send, other) && other.block_number === block_number && other.log_index > send.log_index,
+    );
+    if (!isLast || random() < 0.5) continue;
+    places.delete(key);
+    const [transaction_hash, root_hash] = [Buffer.alloc(32, commits.length), Buffer.alloc(32, commits.length + 1)];
+    const position = { chain_id, block_number, log_index: 1_000_000 + commits.length };
+    const values = { total_amount: String(commits.length), committed_at: timestamp };
+    commits.push({ ...position, transaction_hash, token, destination_chain_id, root_hash, ...values });
+  }
+  return commits;
+}
+
+export function getBridgeKey({ chain_id, token, destination_chain_id }: SendRow | CommitRow): string {
+  return `${chain_id} ${token} ${destination_chain_id}`;
+}
+
+export function comparePositions(a: EventPosition, b: EventPosition): number {
+  return a.block_number - b.block_number || a.log_index - b.log_index;
 }
 
 /** Returns the events of a chain in a range of blocks. */
-export function selectEvents({ sends, deliveries }: EventRows, chainId: number, from: number, to: number): EventRows {
-  const isSelected = ({ chain_id, block_number }: SendRow | DeliveryRow): boolean =>
+export function selectEvents(events: EventRows, chainId: number, from: number, to: number): EventRows {
+  const isSelected = ({ chain_id, block_number }: EventPosition): boolean =>
     chain_id === chainId && block_number >= from && block_number <= to;
-  return { sends: sends.filter(isSelected), deliveries: deliveries.filter(isSelected) };
+  const { sends, deliveries, commits } = events;
+  return {
+    sends: sends.filter(isSelected),
+    deliveries: deliveries.filter(isSelected),
+    commits: commits.filter(isSelected),
+  };
 }
 
 /** Lists everything that a caller can ask for, and something that is not there. */
-export function listQueries({ sends, deliveries }: EventRows) {
+export function listQueries({ sends, deliveries }: Pick<EventRows, "sends" | "deliveries">) {
   const hex = (rows: readonly Uint8Array[]): string[] => [...new Set(rows.map(bytesToHex))];
   return {
     ids: [

@@ -1,5 +1,5 @@
-import type { IndexStore } from "../../../src/transfers/index/store/index-store.js";
-import type { EventRows } from "../../../src/transfers/index/store/schema.js";
+import type { EventRows } from "../../../src/transfers/index/database/schema.js";
+import type { IndexStore } from "../../../src/transfers/index/index-store.js";
 import { selectEvents } from "./random-events.js";
 
 /** Writes events as the sync does: a part, more of it, a reorg, final blocks, and the history before. */
@@ -27,8 +27,7 @@ export async function writeEvents(store: IndexStore, events: EventRows, chainIds
     const isComplete = chainId % 3 !== 0;
     await store.prepend(
       await readCursor(chainId),
-      isComplete ? 0 : 20,
-      isComplete ? 0 : 1_700_000_020,
+      isComplete ? { number: 0, timestamp: 0 } : block(20),
       part(isComplete ? 1 : 20, 50),
     );
   }

@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
+import { connectChains, getGasPrice } from "../../../devnet/chain/local-chains.js";
 import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { writeContractReport } from "../contract/contract-report.js";
 import { findPlantedKeysInFolder } from "./planted-keys.js";
@@ -15,6 +17,8 @@ declare module "vitest" {
   }
 }
 
+const OLDER_BLOCKS = 3;
+
 let network: LocalNetwork | undefined;
 let outputFolder: string | undefined;
 let projectName = "";
@@ -25,8 +29,21 @@ export async function setup(project: TestProject): Promise<void> {
   projectName = project.name;
   project.provide("outputFolder", outputFolder);
   network = await startLocalNetwork({ log: (line) => process.stdout.write(`local network: ${line}\n`) });
+  await mineOlderBlocks(network);
   const { chains, assetsUrl, attestationUrl, transfers, environment } = network;
   project.provide("network", { chains, assetsUrl, attestationUrl, transfers, environment });
+}
+
+/**
+ * Mines some blocks: a node has no state of those before its start, and a lagging node in a test needs it. Before the
+ * tests, and not in one of them: each block lowers the gas price, and so the quotes of the others, until it is set again.
+ */
+async function mineOlderBlocks({ chains }: LocalNetwork): Promise<void> {
+  const mining = [...connectChains(chains)].map(async ([slug, { rpc }]) => {
+    for (let mined = 0; mined < OLDER_BLOCKS; mined++) await rpc("evm_mine");
+    while (BigInt(String(await rpc("eth_gasPrice"))) !== getGasPrice(slug)) await sleep(20);
+  });
+  await Promise.all(mining);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { STATUS_BY_REASON } from "../../../src/http/request/error-mapping.js";
 import type { HttpResult } from "./http-connections.js";
 import { findPlantedKeys } from "./planted-keys.js";
 
@@ -6,7 +7,11 @@ import { findPlantedKeys } from "./planted-keys.js";
 /** Codes of server errors, by Connect's name and gRPC's number. */
 const SERVER_FAULT_CODES = new Set(["internal", "unknown", "data_loss", "13", "2", "15"]);
 /** The only allowed reasons of responses with a status of 500 or more. */
-const ALLOWED_5XX_REASONS = new Set(["UPSTREAM_UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"]);
+const ALLOWED_5XX_REASONS: ReadonlySet<string> = new Set(
+  Object.entries(STATUS_BY_REASON).flatMap(([reason, { status }]) =>
+    status >= 500 && reason !== "INTERNAL" ? [reason] : [],
+  ),
+);
 const ALLOWED_5XX_CODES = new Set(["unavailable", "resource_exhausted", "deadline_exceeded"]);
 const ALLOWED_5XX_STATUSES = new Set([503, 504]);
 /** Part of every value that attempts an injection. */
@@ -69,6 +74,7 @@ export function findOutputProblems({ stdout, stderr }: { readonly stdout: string
   if (lines.pop() !== "") problems.push("the last log line is incomplete");
   for (const line of lines) {
     if (/^hop-gateway (listens on|serves metrics at) http:\/\/127\.0\.0\.1:/.test(line)) continue;
+    if (/^hop-gateway: \d+ of \d+ chains reachable/.test(line)) continue;
     const problem = findLogLineProblem(line);
     if (problem !== undefined) problems.push(`${problem}: ${line}`);
   }

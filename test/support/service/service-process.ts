@@ -76,7 +76,7 @@ export async function startServiceProcess(
     for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS; ) {
       // Both lines are written at once.
       const { stdout } = output();
-      const url = /^hop-gateway listens on (\S+)$/m.exec(stdout)?.[1];
+      const url = /^hop-gateway listens on (\S+)(?: and .*)?$/m.exec(stdout)?.[1];
       const metricsUrl = /^hop-gateway serves metrics at (\S+)$/m.exec(stdout)?.[1] ?? `${url}/metrics`;
       if (url !== undefined) return { url, metricsUrl };
       if (!isRunning()) break;

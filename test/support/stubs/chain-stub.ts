@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ChainClient, RpcCall } from "../../../src/chain/chain-client.js";
 import type { RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
-import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
+import { RpcError } from "../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type HttpStub, readBody, sendJson, startHttpStub } from "./http-stub.js";
 
@@ -140,7 +140,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     slug,
     send: async (method, params, signal) => (await respond([{ method, params }], signal))[0],
     sendBatch: async (calls, signal) => (await respond(calls, signal)).map((result) => ({ result })),
-    async getLogs(filter, { from, to }, newestFirst, signal) {
+    async getLogs({ filter, range: { from, to }, newestFirst }, signal) {
       const blocks = Math.min(to - from + 1, stub.maxLogBlocks);
       const range = newestFirst ? { from: to - blocks + 1, to } : { from, to: from + blocks - 1 };
       const params = [{ ...filter, fromBlock: toHex(range.from), toBlock: toHex(range.to) }];

@@ -1,6 +1,6 @@
 import { encodeBytes, encodeWithOffsets, encodeWord } from "../../../src/chain/abi/abi-encoding.js";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import type { FeedChain } from "../../../src/prices/chainlink/feeds.js";
+import type { FeedChain } from "../../../src/prices/chainlink-feeds.js";
 
 /** A round of a price feed. Times are Unix seconds; by default, those of the block. */
 export interface FeedRound {

@@ -1,7 +1,7 @@
 import { constants, utils } from "ethers";
 import type { ChainClient, RpcCallResult } from "../../../src/chain/chain-client.js";
-import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
-import { TOKEN_MINTERS } from "../../../src/hop/cctp/cctp.js";
+import { RevertError } from "../../../src/chain/json-rpc/rpc-errors.js";
+import { TOKEN_MINTERS } from "../../../src/hop/cctp.js";
 import { calculateSwap, type Pool } from "../reference/stable-swap.js";
 
 /** State of a simulated chain. Its pools compute swaps; all other values are constants. */

@@ -18,6 +18,8 @@ import {
 export interface RpcProxyBehaviour {
   /** Additional latency of every response, in milliseconds. */
   latencyMs: number;
+  /** Every response waits for it; undefined: none waits. */
+  answersAfter: Promise<unknown> | undefined;
   /** Replaces the node's result or error of single calls; undefined: it is kept. */
   override: ReplaceResult | undefined;
   /** HTTP status with which batches are rejected, with one error object instead of a list; undefined: they are accepted. */
@@ -32,6 +34,8 @@ export interface RpcProxyBehaviour {
   namesLogLimit: boolean;
   /** Number of latest blocks that the proxy hides. */
   lagBlocks: number;
+  /** The newest block that the proxy shows: it stands there; undefined: it follows the node. */
+  standsAt: number | undefined;
 }
 
 /** One HTTP request, with times of `performance.now()`. */
@@ -65,6 +69,7 @@ const MAX_CONNECTIONS = 64;
 export async function startRpcProxy(target: string, options: Partial<RpcProxyBehaviour> = {}): Promise<RpcProxy> {
   const behaviour: RpcProxyBehaviour = {
     latencyMs: 0,
+    answersAfter: undefined,
     override: undefined,
     batchErrorStatus: undefined,
     isHanging: false,
@@ -72,6 +77,7 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
     maxLogBlocks: undefined,
     namesLogLimit: true,
     lagBlocks: 0,
+    standsAt: undefined,
     ...options,
   };
   const requests: ProxiedRequest[] = [];
@@ -94,6 +100,7 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
     if (behaviour.isHanging) return;
     const answer = await createResponse(incoming, message, body);
     if (behaviour.latencyMs > 0) await sleep(behaviour.latencyMs, undefined, { signal: closing.signal });
+    await behaviour.answersAfter;
     proxied.answeredAt = performance.now();
     response.writeHead(answer.status, { "content-type": "application/json" }).end(answer.body);
   }
@@ -106,8 +113,10 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
     }
     const { method = "GET", url = "/" } = incoming;
     const address = url === "/" ? target : new URL(url, target);
-    const isPartial = message !== undefined && (behaviour.maxLogBlocks !== undefined || behaviour.lagBlocks > 0);
-    const head = isPartial ? (await readHead(address)) - behaviour.lagBlocks : undefined;
+    const { maxLogBlocks, lagBlocks, standsAt = Number.POSITIVE_INFINITY } = behaviour;
+    const hidesBlocks = lagBlocks > 0 || standsAt !== Number.POSITIVE_INFINITY;
+    const isPartial = message !== undefined && (maxLogBlocks !== undefined || hidesBlocks);
+    const head = isPartial ? Math.min((await readHead(address)) - lagBlocks, standsAt) : undefined;
     const received = await send(address, {
       dispatcher: agent,
       method: method as "GET" | "POST",
@@ -115,14 +124,14 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
       ...(method === "POST"
         ? {
             headers: { "content-type": "application/json" },
-            body: head === undefined || behaviour.lagBlocks === 0 ? body : JSON.stringify(clampBlocks(head, message)),
+            body: head === undefined || !hidesBlocks ? body : JSON.stringify(clampBlocks(head, message)),
           }
         : {}),
     });
     const text = await received.body.text();
     const isChanged = (override !== undefined || isPartial) && message !== undefined;
     const change: ReplaceResult = (call, result) =>
-      override?.(call, result) ?? (head === undefined ? undefined : limitResult(call, result, head));
+      override?.(call, result) ?? (head === undefined ? undefined : limitResult(call, result, { head, hidesBlocks }));
     return { status: received.statusCode, body: isChanged ? replaceResults(text, message, change) : text };
   }
 
@@ -138,8 +147,12 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
   }
 
   /** Returns what a node with that head and log limit answers instead; undefined: the result is kept. */
-  function limitResult({ method, params }: ProxiedCall, result: unknown, head: number): ReturnType<ReplaceResult> {
-    const { maxLogBlocks, namesLogLimit, lagBlocks } = behaviour;
+  function limitResult(
+    { method, params }: ProxiedCall,
+    result: unknown,
+    { head, hidesBlocks }: { readonly head: number; readonly hidesBlocks: boolean },
+  ): ReturnType<ReplaceResult> {
+    const { maxLogBlocks, namesLogLimit } = behaviour;
     if (method === "eth_getLogs") {
       const { fromBlock, toBlock } = params[0] as { fromBlock?: string; toBlock?: string };
       const [from, to] = [fromBlock, toBlock].map((block) => (block?.startsWith("0x") ? Number(block) : head));
@@ -148,10 +161,13 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
         const limit = namesLogLimit ? `: at most ${maxLogBlocks} blocks are served` : "";
         return { error: { code: -32005, message: `block range is too wide${limit}` } };
       }
-      return lagBlocks > 0 && from > head ? { result: [] } : undefined;
+      return hidesBlocks && from > head ? { result: [] } : undefined;
     }
     // Without a lag the node may have newer blocks since its head was read.
-    if (lagBlocks === 0) return undefined;
+    if (!hidesBlocks) return undefined;
+    const [, block] = params;
+    if (method === "eth_call" && typeof block === "string" && Number(block) > head)
+      return { error: { code: -32000, message: "header not found" } };
     if (method === "eth_blockNumber") return { result: `0x${head.toString(16)}` };
     const { number, blockNumber = number } = (result ?? {}) as { number?: string; blockNumber?: string };
     return blockNumber !== undefined && Number(blockNumber) > head ? { result: null } : undefined;

@@ -4,8 +4,13 @@ import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/pa
 import { ServiceError } from "../../../src/errors.js";
 import { type Chain, getNetwork, type Network } from "../../../src/hop/networks.js";
 import type { LookupContext } from "../../../src/transfers/sources/transfer-source.js";
-import { buildTransferStatus, type StatusDetails, type TransferStatus } from "../../../src/transfers/status.js";
-import type { SentTransfer, TransferDelivery } from "../../../src/transfers/transfer.js";
+import {
+  buildTransferStatus,
+  type SentTransfer,
+  type StatusDetails,
+  type TransferDelivery,
+  type TransferStatus,
+} from "../../../src/transfers/status.js";
 
 // Transfers, and simulated chains with their events.
 
@@ -194,8 +199,8 @@ export function createTransferChainStub(
     timestampOf,
     client: {
       slug,
-      async send(method, params, signal, _, onRequest) {
-        onRequest?.();
+      async send(method, params, signal, options) {
+        options?.onRequest?.();
         await beginRequest(method, signal);
         return respondTo(method, params);
       },
@@ -204,7 +209,7 @@ export function createTransferChainStub(
         await beginRequest(calls.map(({ method }) => method).join(" "), signal);
         return calls.map(({ method, params }) => ({ result: respondTo(method, params) }));
       },
-      async getLogs(_, { from, to }, newestFirst, signal, onRequest) {
+      async getLogs({ range: { from, to }, newestFirst, onRequest }, signal) {
         onRequest?.();
         await beginRequest("eth_getLogs", signal);
         const isWide = to - from + 1 > chain.maxLogBlocks;

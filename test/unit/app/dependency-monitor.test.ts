@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createDependencyMonitor, type DependencyMonitorDeps } from "../../../src/app/dependency-monitor.js";
 import type { ChainPoolState } from "../../../src/chain/chains.js";
-import { createTokenPrices } from "../../../src/prices/token-prices.js";
+import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 
 const NOW = 1_795_000_000_000;
 const MONOTONIC_NOW = 5_000_000;
@@ -12,9 +12,17 @@ const arbitrum: ChainPoolState = {
   endpoints: [],
   head: undefined,
   isStalled: false,
+  isChecked: true,
   lastUsedAt: undefined,
 };
-const coverage = { fromBlock: 0, fromTimestamp: 0, toBlock: 100, observedAtMs: NOW - 60_000, finalizedBlock: 90 };
+const coverage = {
+  fromBlock: 0,
+  fromTimestamp: 0,
+  toBlock: 100,
+  toTimestamp: 0,
+  observedAtMs: NOW - 60_000,
+  finalizedBlock: 90,
+};
 const noSources = {
   settings_mainnet: undefined,
   settings_goerli: undefined,
@@ -31,15 +39,18 @@ function setup(states: readonly ChainPoolState[], transfers: Partial<DependencyM
     offChainSources: {
       health: () => ({ ...noSources, prices: { state: "ok", ageMs: 7 } }),
       refreshStale: () => probed.push("sources"),
-      prices: {
-        ...createTokenPrices({ fixedPricesUsd: new Map(), sources: [], now: () => NOW }),
+      prices: Object.assign(new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources: [] }), {
         compareSources: () => ({ comparisons: [{ token: "ETH", difference: 0.03 }], distrustedTokens: ["DAI"] }),
-      },
+      }),
       listRefusedFeeds: () => [{ token: "SNX", reason: "stale" }],
+    },
+    quotes: {
+      burnLimits: { refreshStale: () => probed.push("burn limits"), toUsdc: () => new Map([["optimism", 0]]) },
     },
     transfers: {
       explorerHealth: () => ({ state: "failing", ageMs: undefined }),
       indexCoverage: undefined,
+      indexDatabase: undefined,
       ...transfers,
     },
     now: () => NOW,
@@ -64,6 +75,10 @@ test("reports how far the sources of prices agree", () => {
   });
 });
 
+test("reports the burn limits of CCTP", () => {
+  expect(setup([]).monitor.read().burnLimitsUsdc).toEqual(new Map([["optimism", 0]]));
+});
+
 test("reports and probes networks other than mainnet only while they are in use", () => {
   const goerli = { ...arbitrum, network: "goerli" };
   const used = { ...goerli, chain: "optimism", lastUsedAt: MONOTONIC_NOW - 599_999 };
@@ -72,7 +87,7 @@ test("reports and probes networks other than mainnet only while they are in use"
   expect(monitor.read().chains).toEqual([arbitrum, used]);
   expect(probed).toEqual([]);
   monitor.probe();
-  expect(probed).toEqual(["mainnet arbitrum", "goerli optimism", "sources"]);
+  expect(probed).toEqual(["mainnet arbitrum", "goerli optimism", "sources", "burn limits"]);
 });
 
 describe("the index lag", () => {

@@ -1,6 +1,10 @@
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { BridgeService, type ListTransfersRequest } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import {
+  BridgeService,
+  type ListTransfersRequest,
+  type ListTransfersResponse,
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { listTransfers } from "../../../src/client.js";
 
 const PAGES: Readonly<Record<string, { readonly transferIds: readonly string[]; readonly nextPageToken: string }>> = {
@@ -20,6 +24,7 @@ function createPages() {
       return {
         transfers: page.transferIds.map((transferId) => ({ transferId })),
         nextPageToken: page.nextPageToken,
+        coveredUntil: BigInt(page.transferIds.length),
       };
     });
   });
@@ -44,6 +49,14 @@ test("returns the transfers of all pages, with the same filters", async () => {
     ["0x1", "PENDING", 2, "2"],
     ["0x1", "PENDING", 2, "3"],
   ]);
+});
+
+test("tells of each page before its transfers", async () => {
+  const { client } = createPages();
+  const told: unknown[] = [];
+  const onPage = ({ coveredUntil }: ListTransfersResponse) => told.push(coveredUntil);
+  for await (const { transferId } of listTransfers(client, { account: "0x1" }, { onPage })) told.push(transferId);
+  expect(told).toEqual([2n, "a", "b", 0n, 1n, "c"]);
 });
 
 test("begins at a given page", async () => {

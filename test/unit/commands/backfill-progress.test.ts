@@ -15,7 +15,7 @@ function createTestDisplay(isTTY: boolean) {
     { isTTY, columns: 80, cursorTo: () => true, moveCursor: () => true, clearLine: () => true },
   );
   const clock = { ms: 0 };
-  return { ...createProgressDisplay({ output, now: () => clock.ms }), clock, printed: () => text };
+  return { ...createProgressDisplay(output, () => clock.ms), clock, printed: () => text };
 }
 
 const progress = (blocksDone: number, events = 0, chain = "base") => ({

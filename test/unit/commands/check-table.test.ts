@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoints.js";
-import { formatCheckTable, suggestRpcBudget } from "../../../src/commands/check-table.js";
+import { type DependencyReport, formatCheckTable, suggestRpcBudget } from "../../../src/commands/check-table.js";
 import { assessEndpoint } from "../../../src/commands/endpoint-assessment.js";
 
 const healthyReport: EndpointReport = {
@@ -17,10 +17,18 @@ const healthyReport: EndpointReport = {
 const chain = (slug: string, chainId: number, reports: readonly EndpointReport[]) => ({
   slug,
   chainId,
-  endpoints: reports.map((report) => ({ report, assessment: assessEndpoint(report, { chainId, hasMulticall: true }) })),
+  endpoints: reports.map((report) => ({
+    report,
+    assessment: assessEndpoint(report, { chainId, multicallAddress: "0x" }),
+  })),
 });
 
-test("formats a table with a summary", () => {
+const DEPENDENCIES: readonly DependencyReport[] = [
+  { name: "settings_mainnet", state: "failing", detail: "DNS lookup failed", isNeeded: true, remedy: "ASSETS_URL=off" },
+  { name: "index", state: "off" },
+];
+
+test("formats tables with a summary and lines to copy", () => {
   const stalledReport = {
     ...healthyReport,
     name: "nova[1]#00ff00",
@@ -39,7 +47,7 @@ test("formats a table with a summary", () => {
     ]),
     chain("nova", 42170, [{ ...stalledReport, chainId: 42170 }]),
   ];
-  expect(formatCheckTable(chains, "RPC_URL_").split("\n")).toEqual([
+  expect(formatCheckTable(chains, DEPENDENCIES, "RPC_URL_").split("\n")).toEqual([
     "chain     endpoint            chain id       head     age  lag  latency  batch  logs  verdict",
     "optimism  optimism[1]#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
     "optimism  optimism[2]#123456        10  123456789   1.8 s    0    42 ms     20  2000  small log ranges: slow transfer lookups",
@@ -47,9 +55,18 @@ test("formats a table with a summary", () => {
     "base      base[2]#ffffff             -          -       -    -        -      -     -  unreachable: answered 401",
     "nova      nova[1]#00ff00         42170          7  90 min    0    42 ms     no    no  latest block is 90 min old; no batches: more requests; no log search: no transfer lookups",
     "",
+    "also used         state    detail",
+    "settings_mainnet  failing  DNS lookup failed",
+    "index             off",
+    "",
     "3 chains, 5 endpoints: 1 ok, 1 with warnings, 3 unusable.",
     "base has no usable endpoint: add one to RPC_URL_BASE.",
     "nova has no usable endpoint: add one to RPC_URL_NOVA.",
+    "",
+    "To copy:",
+    "  RPC_URL_BASE=https://...",
+    "  RPC_URL_NOVA=https://...",
+    "  ASSETS_URL=off",
     "",
   ]);
 });
@@ -65,7 +82,7 @@ test.each([
   [400_000, "5 d"],
 ])("formats an age of %d seconds as %s", (ageSeconds, text) => {
   const report = { ...healthyReport, head: { number: 1, ageSeconds } };
-  expect(formatCheckTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
+  expect(formatCheckTable([chain("optimism", 10, [report])], [], "")).toContain(`  ${text}  `);
 });
 
 test("suggests a budget of calls for the endpoint that throttles first, unless it is unusable", () => {
@@ -75,7 +92,7 @@ test("suggests a budget of calls for the endpoint that throttles first, unless i
     chain("optimism", 10, [throttled("optimism[1]#a1b2c3", 30), throttled("optimism[2]#123456", 12), unusable]),
   ];
   expect(suggestRpcBudget(chains)).toEqual({ endpoint: "optimism[2]#123456", callsAtOnce: 12, callsPerSecond: 9 });
-  expect(formatCheckTable(chains, "RPC_URL_")).toContain(
+  expect(formatCheckTable(chains, DEPENDENCIES, "RPC_URL_")).toContain(
     "optimism[2]#123456 throttles: it answered 12 of 40 calls at once. RPC_BUDGET=9 stays below that.\n",
   );
   expect(

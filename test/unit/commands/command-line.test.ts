@@ -9,10 +9,11 @@ describe("parseCommandLine", () => {
   test.each([
     ["", { name: "serve" }],
     ["serve", { name: "serve" }],
-    ["--help", { name: "help", command: undefined }],
-    ["-h", { name: "help", command: undefined }],
-    ["serve --help", { name: "help", command: "serve" }],
-    ["check -h --json", { name: "help", command: "check" }],
+    ["--help", { name: "help", command: undefined, isAll: false }],
+    ["--help --all", { name: "help", command: undefined, isAll: true }],
+    ["-h", { name: "help", command: undefined, isAll: false }],
+    ["serve --help", { name: "help", command: "serve", isAll: false }],
+    ["check -h --json", { name: "help", command: "check", isAll: false }],
     ["--version", { name: "version" }],
     ["-v", { name: "version" }],
     ["check", check],
@@ -21,9 +22,17 @@ describe("parseCommandLine", () => {
       { name: "check", network: "goerli", isJson: true, timeoutMs: 2_500 },
     ],
     ["check --timeout=600", { ...check, timeoutMs: 600_000 }],
-    ["index", { name: "index", from: undefined, copyFrom: undefined }],
-    ["index --from 2024-01-01", { name: "index", from: "2024-01-01", copyFrom: undefined }],
-    ["index --copy-from sqlite:/data/hop.db", { name: "index", from: undefined, copyFrom: "/data/hop.db" }],
+    ["compare", { name: "compare", network: "mainnet", isJson: false }],
+    [
+      "compare --network goerli --routes ETH:base:optimism,USDC:arbitrum:base --amounts 1,20 --count 3 --json",
+      {
+        ...{ name: "compare", network: "goerli", isJson: true, count: 3 },
+        routes: ["ETH:base:optimism", "USDC:arbitrum:base"],
+        amounts: [1n, 20n],
+      },
+    ],
+    ["index", { name: "index", from: undefined }],
+    ["index --from 2024-01-01", { name: "index", from: "2024-01-01" }],
   ])("%s", (words, command) => {
     expect(parseCommandLine(words.split(" ").filter((word) => word !== ""))).toEqual(command);
   });
@@ -35,12 +44,16 @@ describe("parseCommandLine", () => {
     ["serve https://host.example/secret", "serve accepts only options"],
     ["--port 80", "Unknown option '--port'"],
     ["--json", "Unknown option '--json'"],
+    ["--all", "--all needs --help"],
+    ["check --help --all", "Unknown option '--all'"],
     ["check --from 2024-01-01", "Unknown option '--from'"],
     ["check --json=https://host.example/secret", "Option '--json' does not take an argument"],
-    ["index --copy-from /data/hop.db", "--copy-from must be sqlite:<file>"],
-    ["index --copy-from sqlite:a --from 2024-01-01", "--copy-from and --from exclude each other"],
     ["index --from", "Option '--from <value>' argument missing"],
     ["check --network sepolia", "--network must be one of mainnet, goerli"],
+    ["compare --routes ETH:base", "--routes must be a comma-separated list of token:from:to"],
+    ["compare --amounts 1,0", "--amounts must be a comma-separated list of whole numbers in the token's smallest unit"],
+    [`compare --amounts ${2n ** 256n}`, "--amounts must be smaller than 2^256"],
+    ["compare --count 10001", "--count must be a number from 1 to 10000"],
     ["check --timeout 0", "--timeout must be a number of seconds up to 600"],
     ["check --timeout 601", "--timeout must be a number of seconds up to 600"],
     ["check --timeout 1e2", "--timeout must be a number of seconds up to 600"],
@@ -50,22 +63,43 @@ describe("parseCommandLine", () => {
 });
 
 describe("formatHelp", () => {
-  test("lists every command and every variable without Markdown", () => {
+  test("lists the common variables alone, and says how many others there are", () => {
     const text = formatHelp(undefined, 80);
-    for (const name of ["[serve]", "check", "index", "--help", "--version"]) {
+    const named = [...text.matchAll(/^ {2}([A-Z_]+(?:<SLUG>)?) \(default: /gm)].map(([, name]) => name);
+    expect(named).toHaveLength(12);
+    expect(named.slice(0, 3)).toEqual(["HOST", "PORT", "RPC_URL_<SLUG>"]);
+    expect(text).toContain(`hop-gateway --help --all lists ${ENVIRONMENT_VARIABLES.length - 12} more.\n`);
+    expect(formatHelp(undefined, 80, true)).not.toContain("--help --all lists");
+  });
+
+  test("lists each variable once under a group, the common ones first", () => {
+    const text = formatHelp(undefined, 80, true);
+    for (const { name } of ENVIRONMENT_VARIABLES) expect(text.split(`\n  ${name} (default: `)).toHaveLength(2);
+    const titles = [...text.matchAll(/^(\S.*):\n {2}[A-Z_]+/gm)].map(([, title]) => title);
+    expect(titles).toEqual([
+      ...["Common", "RPC endpoints and chains", "Prices, settings and other hosts", "Quotes", "Index"],
+      ...["Callers and limits", "Operation"],
+    ]);
+  });
+
+  test("lists every command and every variable without Markdown", () => {
+    const text = formatHelp(undefined, 80, true);
+    for (const name of ["[serve]", "check", "compare", "index", "--help", "--version"]) {
       expect(text).toContain(`  hop-gateway ${name} `);
     }
     for (const { name, description } of ENVIRONMENT_VARIABLES) {
       expect(text).toContain(`\n  ${name} (default: `);
-      const words = (from: string) => from.replaceAll("`", "").split(/\s+/).join(" ");
+      const plain = (from: string) => from.replaceAll("`", "").replace(/\[([^\]]+)\]\(\S+\)/g, "$1");
+      const words = (from: string) => plain(from).split(/\s+/).join(" ");
       expect(words(text)).toContain(words(description));
     }
     expect(text).not.toContain("`");
-    expect(formatHelp("serve", 80)).toBe(text);
+    expect(text).not.toContain("](");
+    expect(formatHelp("serve", 80, true)).toBe(text);
   });
 
   test.each([40, 60, 80, 120])("wraps at %i columns except within longer words", (columns) => {
-    for (const command of [undefined, "check", "index"] as const) {
+    for (const command of [undefined, "check", "compare", "index"] as const) {
       for (const line of formatHelp(command, columns).split("\n")) {
         if (line.length > columns) expect(line.trim().split(/ {2,}/).at(-1)).not.toContain(" ");
       }
@@ -84,6 +118,7 @@ describe("formatHelp", () => {
 
   test("lists the options of a command", () => {
     expect(formatHelp("check", 80)).toMatch(/--network[\s\S]*--timeout[\s\S]*--json[\s\S]*Exit code/);
+    expect(formatHelp("compare", 80)).toMatch(/--routes[\s\S]*--count[\s\S]*Exit code/);
     expect(formatHelp("index", 80)).toMatch(/--from[\s\S]*Exit code/);
   });
 });

@@ -12,7 +12,7 @@ const healthyReport: EndpointReport = {
   batch: 10,
   logBlocks: 10_000,
 };
-const expected = { chainId: 10, hasMulticall: true };
+const expected = { chainId: 10, multicallAddress: "0x" };
 
 describe("assessEndpoint", () => {
   test("reports no problem for an endpoint within all thresholds", () => {
@@ -70,7 +70,7 @@ describe("assessEndpoint", () => {
 
   test("does not require Multicall3 on a chain without it", () => {
     expect(
-      assessEndpoint({ ...healthyReport, contracts: "singly" }, { ...expected, hasMulticall: false }).summary,
+      assessEndpoint({ ...healthyReport, contracts: "singly" }, { ...expected, multicallAddress: undefined }).summary,
     ).toBe("ok");
   });
 

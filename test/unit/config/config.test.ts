@@ -59,7 +59,6 @@ describe("loadConfig", () => {
       rateLimit: undefined,
       trustProxy: false,
       quoteEngine: "snapshot",
-      quoteVerifyIntervalSeconds: 600,
       quoteMaxAgeMs: undefined,
       quoteMaxStaleMs: 30_000,
       workerCount: 1,
@@ -130,6 +129,31 @@ describe("loadConfig", () => {
     ]);
   });
 
+  test.each([
+    ["QUOTE_VERIFY_INTERVAL_SECONDS", "run `hop-gateway compare` periodically, as in deploy/"],
+    ["QUOTE_VERIFY_RATE", "run `hop-gateway compare` periodically, as in deploy/"],
+    ["SHARED_STATE_KEY", "what SHARED_STATE shares is no longer signed"],
+  ])("warns of the removed variable %s and says what replaces it, without its value", (name, replacement) => {
+    const { warnings } = loadConfig({ [name]: "secret" });
+    expect(warnings).toEqual([`${name} was removed and has no effect: ${replacement}`]);
+    expect(loadConfig({}).warnings).toEqual([]);
+  });
+
+  test.each([
+    ["redis://127.0.0.1", true],
+    ["rediss://user:p%40ss@redis.example:6380/15", true],
+    ["redis://[::1]:6379", true],
+    ["http://redis.example", false],
+    ["redis://", false],
+    ["redis://redis.example/name", false],
+    ["redis://redis.example?timeout=5", false],
+    ["redis.example:6379", false],
+  ])("SHARED_STATE=%s is accepted: %s", (url, isAccepted) => {
+    if (isAccepted) expect(loadConfig({ SHARED_STATE: url }).sharedStateUrl).toBe(url);
+    else expect(() => loadConfig({ SHARED_STATE: url })).toThrow("SHARED_STATE is not off or redis[s]://");
+    expect(loadConfig({ SHARED_STATE: "off" }).sharedStateUrl).toBeUndefined();
+  });
+
   test("reports every problem at once and repeats no value", () => {
     const problems = collectProblems({
       PORT: "http",
@@ -176,16 +200,16 @@ describe("loadConfig", () => {
     expect(problem).not.toContain("~invalid~");
   });
 
-  test.each(["RPC_URL_", "GOERLI_RPC_URL_"])(
-    "reads %s of every chain and lists them for an unknown chain",
-    (prefix) => {
-      const network = prefix === "RPC_URL_" ? "mainnet" : "goerli";
-      const names = [...getNetwork(network).chains.keys()].map((slug) => `${prefix}${slug.toUpperCase()}`);
-      const { rpcUrls } = loadConfig(Object.fromEntries(names.map((name) => [name, `https://${name}.example`])));
-      expect([...rpcUrls[network].values()]).toEqual(names.map((name) => [`https://${name}.example`]));
-      expect(collectProblems({ [`${prefix}MARS`]: "https://mars.example" })).toEqual([
-        `${prefix}MARS names no chain of ${network}; valid names: ${names.join(", ")}`,
-      ]);
-    },
-  );
+  test.each(["RPC_URL_", "GOERLI_RPC_URL_"])("reads %s of every chain and warns of an unknown chain", (prefix) => {
+    const network = prefix === "RPC_URL_" ? "mainnet" : "goerli";
+    const names = [...getNetwork(network).chains.keys()].map((slug) => `${prefix}${slug.toUpperCase()}`);
+    const { rpcUrls, warnings } = loadConfig(
+      Object.fromEntries(names.map((name) => [name, `https://${name}.example`])),
+    );
+    expect([...rpcUrls[network].values()]).toEqual(names.map((name) => [`https://${name}.example`]));
+    expect(warnings).toEqual([]);
+    expect(loadConfig({ [`${prefix}MARS`]: "https://mars.example" }).warnings).toEqual([
+      `${prefix}MARS has no effect: it names no chain of its network`,
+    ]);
+  });
 });

@@ -7,9 +7,10 @@ import { attesters } from "../../../devnet/deploy/attestation.js";
 
 describe("the assets server of the local network", () => {
   const now = 1_700_000_000_000;
+  const unattested = utils.id("a message that is not attested");
   let server: AssetsServer;
   beforeAll(async () => {
-    server = await startAssetsServer(() => now);
+    server = await startAssetsServer([unattested], () => now);
   });
   afterAll(() => server.stop());
 
@@ -44,6 +45,14 @@ describe("the assets server of the local network", () => {
     const signatures = attesters.map((_, index) => utils.hexDataSlice(attestation, index * 65, (index + 1) * 65));
     expect(signatures.map((signature) => utils.recoverAddress(hash, signature))).toEqual(attesters);
     expect(utils.hexDataLength(attestation)).toBe(attesters.length * 65);
+  });
+
+  it("returns that an attestation is pending for the messages that it does not attest", async () => {
+    const { status, body } = await get(`/v1/attestations/${unattested}`);
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { attestation: "PENDING", status: "pending_confirmations" },
+    });
   });
 
   it("returns 404 as JSON for any other path", async () => {

@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { USAGE } from "../../../devnet/send-arguments.js";
 
 describe("the commands of the local network", () => {
@@ -14,11 +16,26 @@ describe("the commands of the local network", () => {
     const exit = vi.spyOn(process, "exit").mockImplementation((() => {}) as never);
     const [print, printError] = [spyOnConsole("log"), spyOnConsole("error")];
     vi.stubEnv("REQUEST_TIMEOUT_MS", "soon");
-    vi.stubEnv("RPC_URL_MARS", "http://127.0.0.1:1");
+    vi.stubEnv("RPC_URL_BASS", "http://127.0.0.1:1");
     await import("../../../devnet/demo.js");
     expect(exit.mock.calls).toEqual([[1]]);
     expect(printError).toHaveBeenCalledTimes(1);
-    expect(printError.mock.calls[0]?.[0]).toMatch(/RPC_URL_MARS names no chain.*REQUEST_TIMEOUT_MS is not/s);
+    expect(printError.mock.calls[0]?.[0]).toMatch(/RPC_URL_BASS is not a variable.*REQUEST_TIMEOUT_MS is not/s);
+    expect(print).not.toHaveBeenCalled();
+  });
+
+  it("demo says how to choose another port if its own is taken, and starts nothing", async () => {
+    const exit = vi.spyOn(process, "exit").mockImplementation((() => {}) as never);
+    const [print, printError] = [spyOnConsole("log"), spyOnConsole("error")];
+    const taken = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    vi.stubEnv("PORT", String(port));
+    vi.resetModules();
+    await import("../../../devnet/demo.js");
+    expect(printError.mock.calls).toEqual([[`port ${port} is in use: PORT=0 npm run demo takes a free one`]]);
+    expect(exit.mock.calls).toEqual([[1]]);
     expect(print).not.toHaveBeenCalled();
   });
 

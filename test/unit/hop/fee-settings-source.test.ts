@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { type FeeSettings, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { createFeeSettingsSource } from "../../../src/hop/fee-settings-source.js";
+import { type FeeSettings, FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import type { StaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
+import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 
 const builtIn = getBuiltInFeeSettings("mainnet");
 const customSettings = { ...builtIn, destinationFeeGasPriceMultiplier: 3 };
 
 const createSource = (get: StaleWhileRevalidateCache<FeeSettings>["get"]) => {
   const document = { get, peek: () => undefined, close() {} };
-  return createFeeSettingsSource({ mainnet: document, goerli: document });
+  return new FeeSettingsSource({ mainnet: document, goerli: document });
 };
 
-describe("createFeeSettingsSource", () => {
+describe("FeeSettingsSource", () => {
   test("returns the SDK's built-in settings without a document", async () => {
-    const source = createFeeSettingsSource(undefined);
+    const source = new FeeSettingsSource(undefined);
     expect(await source.getCurrent("mainnet")).toEqual(builtIn);
     expect(await source.getCurrentOrBuiltIn("goerli")).toEqual(getBuiltInFeeSettings("goerli"));
   });
@@ -28,9 +28,18 @@ describe("createFeeSettingsSource", () => {
     const source = createSource(() => Promise.reject(new Error("https://secret.example")));
     await expect(source.getCurrent("mainnet")).rejects.toMatchObject({
       reason: "UPSTREAM_UNAVAILABLE",
-      message: "the fee settings cannot be read",
+      message: expect.stringMatching(/^the fee settings of mainnet cannot be read .*: invalid; .* ASSETS_URL=off/),
     });
     expect(await source.getCurrentOrBuiltIn("mainnet")).toEqual(builtIn);
+  });
+
+  test("names how the document failed, and no URL", async () => {
+    const cause = new UpstreamError("DNS lookup failed", { cause: new Error("https://secret.example") });
+    const error = await createSource(() => Promise.reject(cause))
+      .getCurrent("goerli")
+      .catch(String);
+    expect(error).toContain("the fee settings of goerli cannot be read from Hop's document: DNS lookup failed; ");
+    expect(error).not.toContain("secret");
   });
 
   test("falls back to the built-in settings for route lists when the document hangs", async () => {
@@ -42,13 +51,13 @@ describe("createFeeSettingsSource", () => {
 });
 
 test("peek returns cached settings, and undefined without any", () => {
-  expect(createFeeSettingsSource(undefined).peek("mainnet")).toEqual(builtIn);
+  expect(new FeeSettingsSource(undefined).peek("mainnet")).toEqual(builtIn);
   const document = {
     get: () => new Promise<never>(() => {}),
     peek: () => ({ value: customSettings, readAt: 0 }),
     close() {},
   };
-  const source = createFeeSettingsSource({ mainnet: document, goerli: document });
+  const source = new FeeSettingsSource({ mainnet: document, goerli: document });
   expect(source.peek("mainnet")).toBe(customSettings);
   expect(createSource(() => new Promise(() => {})).peek("mainnet")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Chain, findChain, getNetwork } from "../../../src/hop/networks.js";
-import { createRouteMap } from "../../../src/hop/route-map.js";
+import { RouteMap } from "../../../src/hop/routes.js";
 import { findToken, type Token } from "../../../src/hop/tokens.js";
 
 /** Finds a route as every request does. */
@@ -10,7 +10,7 @@ function findRoute(slug: "mainnet" | "goerli", token: string, from: string, to: 
 }
 
 test("tells routes apart by token, alias, chains, direction and network", () => {
-  const map = createRouteMap<number>();
+  const map = new RouteMap<number>();
   const routes = [
     findRoute("mainnet", "ETH", "polygon", "gnosis"),
     findRoute("mainnet", "WETH", "polygon", "gnosis"),

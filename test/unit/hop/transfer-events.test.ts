@@ -1,18 +1,20 @@
+import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
 import { parseReceipt } from "../../../src/chain/json-rpc/parse-results.js";
-import { createContractRegistry } from "../../../src/hop/contract-registry.js";
+import { ContractRegistry } from "../../../src/hop/contract-registry.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import {
   decodeReceivedEvent,
   decodeSentEvent,
+  decodeTransferLeaf,
   EVENT_TOPICS,
   hasSameTransferFields,
 } from "../../../src/hop/transfer-events.js";
 import golden from "../../golden/transfers.json" with { type: "json" };
 
 const mainnet = getNetwork("mainnet");
-const registry = createContractRegistry(mainnet);
+const registry = new ContractRegistry(mainnet);
 
 const client = { slug: "recorded" } as ChainClient;
 const receipts = new Map(
@@ -63,6 +65,22 @@ describe("recorded events of the deployed contracts", () => {
         relayer: transfer.relayer?.toLowerCase(),
       },
     });
+  });
+
+  test("decode to the nonce that makes the transfer ID, and to its place in the tree", () => {
+    const leaves = golden.transfers.flatMap(({ sourceTxHash }) =>
+      getReceipt(sourceTxHash).receipt.logs.flatMap((log) => {
+        const [event, leaf] = [decodeSentEvent(log), decodeTransferLeaf(log)];
+        return event && leaf ? [{ event, leaf }] : [];
+      }),
+    );
+    expect(leaves.map(({ leaf }) => leaf.treeIndex)).toEqual([0, 0]);
+    for (const { event, leaf } of leaves) {
+      const { destinationChainId, recipient, amount, bonderFee, amountOutMin, deadline } = event;
+      const fields = [destinationChainId, recipient, amount, leaf.transferNonce, bonderFee, amountOutMin, deadline];
+      const types = ["uint256", "address", "uint256", "bytes32", "uint256", "uint256", "uint256"];
+      expect(utils.keccak256(utils.defaultAbiCoder.encode(types, fields))).toBe(event.transferId);
+    }
   });
 
   test("match a send with a completion only if all fields are equal", () => {

@@ -1,6 +1,6 @@
 import fs from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createLogOutput } from "../../../src/observability/log-output.js";
+import { BufferedLogOutput } from "../../../src/observability/log-output.js";
 
 // Stubs take the writes: a real full disk shows no recovery. test/process/log-output.test.ts uses real outputs.
 
@@ -46,7 +46,7 @@ afterEach(() => {
 });
 
 /** Creates an output to a file, whose writes are asynchronous. */
-const createFileOutput = () => createLogOutput(fs.openSync("/dev/null", "w"));
+const createFileOutput = () => new BufferedLogOutput(fs.openSync("/dev/null", "w"));
 
 /** Lets the flush interval pass, and the writes end that begin then. */
 const flush = (): Promise<unknown> => vi.advanceTimersByTimeAsync(1_000);
@@ -70,7 +70,7 @@ describe("on a full disk", () => {
     output.write("fourth\n");
     await flush();
     expect(writes.join("")).toBe("first\nsecond\nthird\nfourth\n");
-    expect(output.lostLines()).toEqual(NOTHING_LOST);
+    expect(output.countLostLines()).toEqual(NOTHING_LOST);
   });
 
   test("tries again five times per second, however many lines are logged", async () => {
@@ -91,7 +91,7 @@ describe("on a full disk", () => {
     await flush();
     for (let index = 0; index < 6; index++) output.write(line);
     await flush();
-    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
+    expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
     expect(writes).toEqual([]);
 
     laterOutcome = undefined;
@@ -103,7 +103,7 @@ describe("on a full disk", () => {
     output.write("last\n");
     await flush();
     expect(writes.at(-1)).toBe("last\n");
-    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
+    expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
   });
 });
 
@@ -114,10 +114,10 @@ describe("when the reader is gone", () => {
     const line = `${"x".repeat(2_999)}\n`;
     for (let index = 0; index < 5; index++) output.write(line);
     await flush();
-    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, output_closed: 5 });
+    expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, output_closed: 5 });
     output.write(line);
     await flush();
-    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, output_closed: 6 });
+    expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, output_closed: 6 });
     expect(writes).toEqual([]);
   });
 
@@ -131,14 +131,14 @@ describe("when the reader is gone", () => {
     outcomes = ["first\n".length];
     laterOutcome = "EPIPE";
     await flush();
-    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 1, output_closed: 1 });
+    expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, write_failed: 1, output_closed: 1 });
   });
 });
 
 test("counts the lines beyond the buffer of 4 MiB while the reader is too slow", async () => {
   const output = createFileOutput();
   for (let index = 0; index < 20; index++) output.write(`${"x".repeat(MIB / 2 - 1)}\n`);
-  expect(output.lostLines()).toEqual({ ...NOTHING_LOST, reader_too_slow: 12 });
+  expect(output.countLostLines()).toEqual({ ...NOTHING_LOST, reader_too_slow: 12 });
   await flush();
   expect(parseReport(writes.join("").split("\n").at(-2))).toBe(12);
 });
@@ -163,7 +163,7 @@ test("writes nothing and has no timer while there are no lines", async () => {
 
 describe("to a pipe", () => {
   const createPipeOutput = () =>
-    createLogOutput(1_000, (descriptor) => ({ descriptor, isBlocking: false, isPipe: true }));
+    new BufferedLogOutput(1_000, (descriptor) => ({ descriptor, isBlocking: false, isPipe: true }));
 
   test.each([
     ["as they come", undefined],
@@ -187,7 +187,7 @@ describe("to a pipe", () => {
     expect(writes).toEqual([]);
     await vi.advanceTimersByTimeAsync(5);
     expect(writes.join("")).toHaveLength(3_501);
-    expect(output.lostLines()).toEqual(NOTHING_LOST);
+    expect(output.countLostLines()).toEqual(NOTHING_LOST);
   });
 
   test("writes a full buffer at once when its reader reads again", async () => {
@@ -195,7 +195,7 @@ describe("to a pipe", () => {
     laterOutcome = "EAGAIN";
     const line = `${"x".repeat(249)}\n`;
     for (let index = 0; index < 20_000; index++) output.write(line);
-    const { reader_too_slow: lost } = output.lostLines();
+    const { reader_too_slow: lost } = output.countLostLines();
     expect(lost).toBe(20_000 - Math.floor((4 * MIB) / line.length));
     laterOutcome = undefined;
     await flush();

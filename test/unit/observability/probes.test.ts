@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { EndpointState } from "../../../src/chain/endpoints/endpoint-pool.js";
-import type { ObservedHead } from "../../../src/chain/endpoints/head-tracker.js";
+import type { ObservedHead } from "../../../src/chain/heads/chain-heads.js";
 import type { DependencyStatus } from "../../../src/observability/dependency-status.js";
-import { createProbes } from "../../../src/observability/probes.js";
+import { createProbes, describeReachability } from "../../../src/observability/probes.js";
 
 const NOW = 1_795_000_000_000;
 const MONOTONIC_NOW = 50_000;
@@ -13,7 +13,7 @@ const head: ObservedHead = { number: 123, timestamp: NOW / 1000 - 2.14, observed
 function chain(
   name: string,
   states: readonly State[],
-  fields: { network?: string; head?: ObservedHead; isStalled?: boolean } = {},
+  fields: { network?: string; head?: ObservedHead; isStalled?: boolean; isChecked?: boolean } = {},
 ) {
   const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: fields.head }));
   return {
@@ -21,6 +21,7 @@ function chain(
     chain: name,
     chainId: 10,
     isStalled: false,
+    isChecked: true,
     lastUsedAt: undefined,
     head: undefined,
     ...fields,
@@ -35,7 +36,8 @@ interface Setup extends Partial<DependencyStatus> {
 function probe(path: string, { isDraining = false, ...state }: Setup = {}) {
   let probeCount = 0;
   const prices = { differences: [], distrustedTokens: [], refusedFeeds: [] };
-  const read = () => ({ chains: [chain("optimism", ["ok"])], sources: [], index: undefined, prices, ...state });
+  const nothing = { sources: [], index: undefined, prices, burnLimitsUsdc: new Map() };
+  const read = () => ({ chains: [chain("optimism", ["ok"])], ...nothing, ...state });
   const probes = createProbes({
     version: "1.2.3",
     dependencies: { read, probe: () => (probeCount += 1) },
@@ -53,14 +55,32 @@ const readReadiness = (state: Setup) => {
   return [status, body.status, body.reason];
 };
 
+test("one line says which chains respond, and how the others fail", () => {
+  const polygon = chain("polygon", ["failing", "cooldown", "failing"]);
+  const failures = ["DNS lookup failed", "answered 429: too many requests", "DNS lookup failed"];
+  const endpoints = polygon.endpoints.map((endpoint, index) => ({ ...endpoint, failure: failures[index] }));
+  const chains = [
+    chain("optimism", ["failing", "lagging"]),
+    { ...polygon, endpoints },
+    chain("base", ["failing"]),
+    chain("ethereum", ["failing"], { network: "goerli" }),
+  ];
+  expect(describeReachability({ chains })).toBe(
+    "1 of 3 chains reachable; polygon: DNS lookup failed, answered 429: too many requests; base: no answer",
+  );
+  expect(describeReachability({ chains: [chain("base", ["ok"])] })).toBe("1 of 1 chains reachable");
+});
+
 test("/readyz reports chains, sources and the index and omits unknown values", () => {
   const { status, body, probeCount } = probe("/readyz", {
     chains: [chain("optimism", ["ok", "cooldown"], { head }), chain("base", ["unknown"])],
     sources: [
       { source: "prices", state: "ok", ageMs: 12_340 },
+      { source: "chainlink_ethereum", state: "failing", ageMs: undefined, failure: "connection refused" },
       { source: "explorer", state: "off", ageMs: undefined },
     ],
     index: [{ chain: "optimism", lagBlocks: 3 }],
+    burnLimitsUsdc: new Map([["optimism", 12.5]]),
   });
   const reportedHead = { number: 123, ageSeconds: 2.1, seenSecondsAgo: 4.2 };
   expect(status).toBe(200);
@@ -74,6 +94,7 @@ test("/readyz reports chains, sources and the index and omits unknown values", (
         chainId: 10,
         state: "ok",
         head: reportedHead,
+        cctpBurnLimitUsdc: 12.5,
         endpoints: [
           { endpoint: "a1b2c0", state: "ok", head: reportedHead },
           { endpoint: "a1b2c1", state: "cooldown", head: reportedHead },
@@ -89,6 +110,7 @@ test("/readyz reports chains, sources and the index and omits unknown values", (
     ],
     sources: [
       { source: "prices", state: "ok", ageSeconds: 12.3 },
+      { source: "chainlink_ethereum", state: "failing", failure: "connection refused" },
       { source: "explorer", state: "off" },
     ],
     index: [{ chain: "optimism", lagBlocks: 3 }],
@@ -115,10 +137,10 @@ describe("/readyz", () => {
   });
 
   test("is degraded while the clock is wrong", () => {
-    const clock = { offsetMs: -600_040, evidence: "date" } as const;
+    const clock = { offsetMs: -600_040, evidence: "blocks" } as const;
     const state = { chains: [working], clock };
     expect(readReadiness(state)).toEqual([200, "degraded", "the clock of this machine is wrong by 600 s"]);
-    expect(probe("/readyz", state).body.clock).toEqual({ evidence: "date", offsetSeconds: -600 });
+    expect(probe("/readyz", state).body.clock).toEqual({ evidence: "blocks", offsetSeconds: -600 });
   });
 
   test("says nothing about a clock that is right", () => {
@@ -139,6 +161,15 @@ describe("/readyz", () => {
     expect(
       readReadiness({ chains: [working, chain("linea", ["unknown"])], sources: [source("prices", "unknown")] }),
     ).toEqual([...[200, "ready", undefined]]);
+  });
+
+  test("is unready until the first check of every mainnet chain has ended", () => {
+    const unchecked = chain("linea", ["unknown"], { isChecked: false });
+    expect(readReadiness({ chains: [working, unchecked] })).toEqual([
+      ...[503, "unready", "the first check of the chains has not ended"],
+    ]);
+    const goerli = chain("linea", ["unknown"], { isChecked: false, network: "goerli" });
+    expect(readReadiness({ chains: [working, goerli] })[0]).toBe(200);
   });
 
   test("is degraded but returns 200 when some chain or source fails", () => {

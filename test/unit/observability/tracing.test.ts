@@ -1,14 +1,14 @@
 import { context, propagation, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { afterEach, expect, test } from "vitest";
-import { createTracing } from "../../../src/observability/tracing.js";
+import { Tracing } from "../../../src/observability/tracing.js";
 
 afterEach(() => {
   for (const api of [trace, context, propagation]) api.disable();
 });
 
 test("detects whether an SDK is registered", async () => {
-  const tracing = createTracing("1.2.3");
+  const tracing = new Tracing("1.2.3");
   expect(tracing.isSdkRegistered()).toBe(false);
   const provider = new NodeTracerProvider();
   provider.register();
@@ -17,7 +17,7 @@ test("detects whether an SDK is registered", async () => {
 });
 
 test("runs all work normally without an SDK", async () => {
-  const { callTracer, onEndpointRequest, onChainStateRead } = createTracing("1.2.3");
+  const { callTracer, onEndpointRequest, onChainStateRead } = new Tracing("1.2.3");
   const operation = "hop.bridge.v1.BridgeService/GetQuote";
   const call = callTracer.startTrace({ operation, protocol: "grpc", headers: {}, startedAt: performance.now() });
   expect(call?.run(() => 7)).toBe(7);
@@ -32,7 +32,7 @@ test("runs all work normally without an SDK", async () => {
 });
 
 test("traces only the operations of the bridge service", () => {
-  const { callTracer } = createTracing("1.2.3");
+  const { callTracer } = new Tracing("1.2.3");
   for (const operation of ["", "/metrics", "grpc.health.v1.Health/Check", "grpc.reflection.v1.ServerReflection/X"])
     expect(callTracer.startTrace({ operation, protocol: "grpc", headers: {}, startedAt: 0 })).toBeUndefined();
 });
@@ -41,7 +41,7 @@ test("marks failed RPC requests as errors but not aborted ones", async () => {
   const exporter = new InMemorySpanExporter();
   const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   provider.register();
-  const { onEndpointRequest, onChainStateRead } = createTracing("1.2.3");
+  const { onEndpointRequest, onChainStateRead } = new Tracing("1.2.3");
   const request = { network: "mainnet", chain: "base", endpoint: "base[1]#a1b2c3", method: "eth_call", calls: 1 };
   const read = onChainStateRead("mainnet", { chain: "base", readSetCount: 1 }, async () => {
     for (const outcome of ["ok", "aborted", "timeout"] as const) onEndpointRequest(request)(outcome);

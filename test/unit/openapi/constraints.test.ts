@@ -1,5 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, test } from "vitest";
+import { findChain, getNetwork } from "../../../src/hop/networks.js";
 import { toHttpStatus } from "../../../src/http/request/error-mapping.js";
 import {
   invalidPair,
@@ -22,12 +23,18 @@ const FORM_ERRORS: ReadonlySet<string | undefined> = new Set([
   "UNKNOWN_PARAMETER",
 ]);
 
-/** Draws requests without a network and with a token that exists: a single mistake added to one is the one reported. */
+/**
+ * Draws requests without a network, with a token and chains that mainnet has: a single mistake added to one is the one
+ * reported.
+ */
 function flawlessRequests(path: string): Arbitrary<QueryPairs> {
+  const repair = (name: string, text: string): string => {
+    if (name === "token") return "USDC";
+    const isUnknownChain = /Chain$/.test(name) && findChain(getNetwork("mainnet"), text) === undefined;
+    return isUnknownChain ? "polygon" : text;
+  };
   return validRequests(path).map((pairs) => {
-    return pairs
-      .filter(([name]) => name !== "network")
-      .map(([name, text]) => [name, name === "token" ? "USDC" : text] as const);
+    return pairs.filter(([name]) => name !== "network").map(([name, text]) => [name, repair(name, text)] as const);
   });
 }
 

@@ -15,7 +15,7 @@ const parameters = (path: string): Description[] => description.paths[path].get.
 test("describes the operations by their comments", () => {
   expect(Object.keys(description.paths)).toEqual([
     ...["/v1/quote", "/v1/quotes", "/v1/transfer-status", "/v1/transfers"],
-    ...["/v1/transfers:watch", "/v1/available-routes"],
+    ...["/v1/transfers:watch", "/v1/withdrawal", "/v1/available-routes"],
   ]);
   expect(description.paths["/v1/quote"].get).toMatchObject({
     operationId: "getQuote",
@@ -36,7 +36,7 @@ test("leaves out what no query can express, and requires what a query cannot do 
   expect(named).toContainEqual(
     expect.objectContaining({
       name: "toChain",
-      schema: { type: "array", items: { $ref: "#/components/schemas/Chain" }, maxItems: 100 },
+      schema: { type: "array", items: { $ref: "#/components/schemas/ChainName" }, maxItems: 100 },
     }),
   );
 });
@@ -142,9 +142,10 @@ test("describes details as optional, and does not show them in the example", () 
   expect(properties.details.$ref).toBe("#/components/schemas/QuoteDetails");
   expect(schemas.QuoteDetails.required).toEqual(
     Object.entries<Description>(schemas.QuoteDetails.properties).flatMap(([name, { $ref = "" }]) =>
-      /\/(QuoteLimits|DeliveryTime|DestinationGas|QuotePrices)$/.test($ref) ? [] : [name],
+      name === "priceImpact" || /\/(QuoteLimits|DeliveryTime|DestinationGas|QuotePrices)$/.test($ref) ? [] : [name],
     ),
   );
+  expect(schemas.TransferDetails.required).toEqual(["substate", "receivedAmount", "receivedToken"]);
   const { example } = description.paths["/v1/quote"].get.responses[200].content["application/json"];
   expect(Object.keys(example)).toEqual(required);
 });

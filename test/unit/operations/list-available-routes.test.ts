@@ -12,7 +12,6 @@ function setup({ hasCachedSettings }: { readonly hasCachedSettings: boolean }) {
   const policies: CachePolicy[] = [];
   const operation = createListAvailableRoutes({
     settings: {
-      getCurrent: async (network) => SETTINGS[network],
       getCurrentOrBuiltIn: async (network) => SETTINGS[network],
       peek: (network) => (hasCachedSettings ? SETTINGS[network] : undefined),
     },
@@ -82,6 +81,13 @@ test("lists the contracts of the address book with view FULL, and the zero addre
     bridgeAddress: "0xe7f40bf16ab09f4a6906ac2caa4094ad2da48cc2",
   });
   expect(usdc?.destination?.bridgeAddress).toBe("0x7e77461ca2a9d82d26fd5e0da2243bf72ea45747");
+});
+
+test("returns one memoized response for all names of a chain", async () => {
+  const { list } = setup({ hasCachedSettings: true });
+  const response = await list({ fromChain: "optimism", toChain: "base" });
+  expect(response.routes.length).toBeGreaterThan(0);
+  expect(await list({ fromChain: "10", toChain: "BASE" })).toBe(response);
 });
 
 test("with view FULL returns the same routes, deeply frozen, and details only there", async () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { CallContext } from "../../../src/operations/operation.js";
-import { type DeadlineOptions, withDeadline } from "../../../src/operations/with-deadline.js";
-import { createFairQuota } from "../../../src/resilience/fair-quota.js";
+import { withDeadline } from "../../../src/operations/with-deadline.js";
+import { FairQuota } from "../../../src/resilience/fair-quota.js";
 import { createCallContext } from "./call-context.js";
 
-const createOptions = (maxTimeoutMs: number, capacity = 100): DeadlineOptions => ({
+const createOptions = (maxTimeoutMs: number, capacity = 100) => ({
   maxTimeoutMs,
-  callerQuota: createFairQuota(() => capacity),
+  callerQuota: new FairQuota(() => capacity),
 });
 const deadlineExceeded = { reason: "DEADLINE_EXCEEDED" };
 
@@ -108,6 +108,15 @@ describe("withDeadline", () => {
     };
     expect(withDeadline(operation, createOptions(1000))(null, context)).toBe("127.0.0.1");
     expect(calls).toEqual([{ token: "ETH" }, "private"]);
+  });
+
+  test("reads and changes the taken time of the caller's context", () => {
+    const context = createCallContext({ takenMs: 12 });
+    const operation = (_: null, context: CallContext) => {
+      context.takenMs += 3;
+    };
+    withDeadline(operation, createOptions(1000))(null, context);
+    expect(context.takenMs).toBe(15);
   });
 
   test("limits the waiting calls of all operations together, but not synchronous ones", async () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { PriceDocument } from "../../../src/prices/price-document.js";
-import { createPriceSource, type PriceSource } from "../../../src/prices/price-source.js";
-import { createTokenPrices } from "../../../src/prices/token-prices.js";
-import { createStaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
+import type { PriceDocument } from "../../../src/prices/price-source.js";
+import { PriceSource } from "../../../src/prices/price-source.js";
+import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
+import { StaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
 
 const NOW = 1_795_000_000_000;
 const clock = () => Date.now();
@@ -10,10 +10,11 @@ const ORIGIN_AT = NOW / 1000;
 
 /** A source whose host answers what the test sets: prices, an error, or nothing. */
 function createStub(name: PriceSource["name"], symbols?: readonly string[]) {
-  const host = { answer: undefined as Record<string, number> | Error | undefined, loads: 0 };
-  const cache = createStaleWhileRevalidateCache<PriceDocument>({
+  const host = { answer: undefined as Record<string, number> | Error | undefined, delayMs: 0, loads: 0 };
+  const cache = new StaleWhileRevalidateCache<PriceDocument>({
     load: async () => {
       host.loads += 1;
+      if (host.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, host.delayMs));
       if (host.answer instanceof Error) throw host.answer;
       if (host.answer === undefined) return new Promise(() => {});
       return { timestamp: clock(), prices: new Map(Object.entries(host.answer)) };
@@ -23,25 +24,25 @@ function createStub(name: PriceSource["name"], symbols?: readonly string[]) {
     onError: () => {},
   });
   const known = symbols && { symbols: new Set(symbols) };
-  return { host, source: createPriceSource({ name, ...known, cache, now: clock, monotonicNow: clock }) };
+  return { host, cache, source: new PriceSource({ name, ...known, cache, now: clock, monotonicNow: clock }) };
 }
 
 function start(fixed: Record<string, number> = {}) {
   const assets = createStub("ASSETS");
   const feeds = createStub("CHAINLINK", ["ETH", "DAI"]);
   const events: string[] = [];
-  const prices = createTokenPrices({
+  const prices = new ComparedTokenPrices({
     fixedPricesUsd: new Map(Object.entries(fixed)),
     sources: [assets.source, feeds.source],
-    now: clock,
-    onDistrust: ({ source, token, isDistrusted }) => events.push(`${source} ${token} ${isDistrusted}`),
+    onDistrust: ({ source, token, isDistrusted, otherPrice }) =>
+      events.push(`${source} ${token} ${isDistrusted} ${otherPrice}`),
   });
   /** Asks like a quote, and waits for what it waits for. */
   const ask = async (symbol: string): Promise<string> => {
     const table = prices.peekTable([symbol]) ?? (await prices.getTable([symbol]));
     return `${table.getOrigin(symbol).source} ${table.getUsdPrice(symbol)}`;
   };
-  return { assets: assets.host, feeds: feeds.host, prices, ask, events };
+  return { assets: assets.host, assetsCache: assets.cache, feeds: feeds.host, prices, ask, events };
 }
 
 beforeEach(() => {
@@ -120,6 +121,19 @@ describe("the next source is read before an answer", () => {
     expect(await ask("ETH")).toBe("ASSETS 3000");
   });
 
+  test("until the preferred one has answered late: it is awaited again", async () => {
+    const { assets, feeds, ask } = start();
+    Object.assign(assets, { answer: { ETH: 3000, HOP: 0.02 }, delayMs: 2_000 });
+    feeds.answer = { ETH: 3001 };
+    const first = ask("ETH");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await first).toBe("CHAINLINK 3001");
+    await vi.advanceTimersByTimeAsync(600_000);
+    const next = ask("HOP");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await next).toBe("ASSETS 0.02");
+  });
+
   test("if the preferred one's document expires", async () => {
     const { assets, feeds, ask } = start();
     assets.answer = { ETH: 3000 };
@@ -173,20 +187,6 @@ describe("two sources", () => {
   test("are compared: the difference is relative to the second", async () => {
     const { prices } = await startWith(3000, 2900);
     expect(prices.compareSources().comparisons).toEqual([{ token: "ETH", difference: 3000 / 2900 - 1 }]);
-  });
-
-  test.each([4501, 1499])("of which the preferred one alone jumps to %d: it is not believed", async (usd) => {
-    const { assets, ask, events, prices } = await startWith(3000, 3001);
-    assets.answer = { ETH: usd };
-    expect(await nextMinute(ask)).toBe("CHAINLINK 3001");
-    expect(prices.compareSources().distrustedTokens).toEqual(["ETH"]);
-    // However long it stays there.
-    expect(await nextMinute(ask)).toBe("CHAINLINK 3001");
-    expect(await nextMinute(ask)).toBe("CHAINLINK 3001");
-    expect(events).toEqual(["ASSETS ETH true"]);
-    assets.answer = { ETH: 3002 };
-    expect(await nextMinute(ask)).toBe("ASSETS 3002");
-    expect(events).toEqual(["ASSETS ETH true", "ASSETS ETH false"]);
   });
 
   test("of which the preferred one changes by half: it is believed", async () => {
@@ -245,5 +245,162 @@ describe("two sources", () => {
     await vi.advanceTimersByTimeAsync(600_000);
     await ask("ETH").catch(() => {});
     await expect(nextMinute(ask)).rejects.toThrow("no price for ETH");
+  });
+});
+
+describe("a jump of the preferred source before the next one was read", () => {
+  /** Reads the preferred source twice: the price jumps. Returns what is asked then. */
+  async function jumpTo(usd: number, feeds: Record<string, number> | Error | undefined, delayMs = 800) {
+    const started = start();
+    started.assets.answer = { ETH: 3000 };
+    Object.assign(started.feeds, { answer: feeds, delayMs });
+    expect(await started.ask("ETH")).toBe("ASSETS 3000");
+    await vi.advanceTimersByTimeAsync(50_000);
+    const held = started.prices.peekTable(["ETH"]);
+    started.assets.answer = { ETH: usd };
+    await vi.advanceTimersByTimeAsync(10_000);
+    await started.ask("ETH");
+    await vi.advanceTimersByTimeAsync(0);
+    return { ...started, held };
+  }
+
+  test("waits for that one, and is not believed if it differs", async () => {
+    const { ask, held, prices, events } = await jumpTo(1200, { ETH: 3001 });
+    const answers = ["peeked", "got"].map(() => ask("ETH"));
+    answers.push(prices.getTable(["ETH"]).then((table) => `CHAINLINK ${table.getUsdPrice("ETH")}`));
+    // A quote in progress keeps the price before.
+    expect(held?.getUsdPrice("ETH")).toBe(3000);
+    expect(prices.compareSources().distrustedTokens).toEqual(["ETH"]);
+    await vi.advanceTimersByTimeAsync(800);
+    expect(await Promise.all(answers)).toEqual(["CHAINLINK 3001", "CHAINLINK 3001", "CHAINLINK 3001"]);
+    expect(events).toEqual(["ASSETS ETH true undefined"]);
+  });
+
+  test("is seen by whoever asks first", async () => {
+    const { assets, feeds, prices } = start();
+    assets.answer = { ETH: 3000 };
+    Object.assign(feeds, { answer: { ETH: 3001 }, delayMs: 800 });
+    await prices.getUsdPrice("ETH");
+    assets.answer = { ETH: 1200 };
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await prices.getUsdPrice("ETH")).toBe(3000);
+    await vi.advanceTimersByTimeAsync(0);
+    const price = prices.getUsdPrice("ETH");
+    await vi.advanceTimersByTimeAsync(800);
+    expect(await price).toBe(3001);
+  });
+
+  test("is seen although probes and metrics read two documents before anybody asks", async () => {
+    const { assets, assetsCache, feeds, ask, prices } = start();
+    assets.answer = { ETH: 3000 };
+    feeds.answer = { ETH: 3001 };
+    await ask("ETH");
+    assets.answer = { ETH: 30 };
+    for (let minute = 0; minute < 2; minute += 1) {
+      await vi.advanceTimersByTimeAsync(60_000);
+      assetsCache.peek();
+      await vi.advanceTimersByTimeAsync(0);
+      prices.compareSources();
+    }
+    expect(await ask("ETH")).toBe("CHAINLINK 3001");
+  });
+
+  test("is seen although nobody asks between the document that came too late and the next one", async () => {
+    const { assets, assetsCache, feeds, ask } = start();
+    assets.answer = { ETH: 3000 };
+    feeds.answer = { ETH: 3001 };
+    await ask("ETH");
+    await vi.advanceTimersByTimeAsync(360_000);
+    Object.assign(assets, { answer: { ETH: 30 }, delayMs: 2_000 });
+    const answer = ask("ETH");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await answer).toBe("ASSETS 3000");
+    await vi.advanceTimersByTimeAsync(60_000);
+    assetsCache.peek();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await ask("ETH")).toBe("CHAINLINK 3001");
+  });
+
+  test("is believed once that one agrees", async () => {
+    const { ask, events, prices } = await jumpTo(1200, { ETH: 1201 });
+    const answer = ask("ETH");
+    await vi.advanceTimersByTimeAsync(800);
+    expect(await answer).toBe("ASSETS 1200");
+    expect(events).toEqual(["ASSETS ETH true undefined", "ASSETS ETH false 1201"]);
+    expect(prices.compareSources().distrustedTokens).toEqual([]);
+  });
+
+  test("is believed once that one was read and has no price", async () => {
+    const { ask } = await jumpTo(1200, { DAI: 1 });
+    const answer = ask("ETH");
+    await vi.advanceTimersByTimeAsync(800);
+    expect(await answer).toBe("ASSETS 1200");
+  });
+
+  test.each([
+    ["fails", new Error("the chain is gone"), 0],
+    ["does not answer", undefined, 0],
+  ])("is an error while that one %s, also after the next document", async (_, feeds, delayMs) => {
+    const { ask } = await jumpTo(1200, feeds, delayMs);
+    for (let minute = 0; minute < 3; minute += 1) {
+      const refused = expect(ask("ETH")).rejects.toMatchObject({
+        reason: "UPSTREAM_UNAVAILABLE",
+        message: "no price for ETH: it jumped in one source, and no other confirms it",
+      });
+      await vi.advanceTimersByTimeAsync(8_000);
+      await refused;
+      await vi.advanceTimersByTimeAsync(52_000);
+    }
+  });
+
+  /** Asks at each minute after the jump, and waits; returns the minutes that had a price. */
+  async function askEachMinute(ask: (symbol: string) => Promise<string>, minutes: number): Promise<number[]> {
+    const priced: number[] = [];
+    for (let minute = 1; minute <= minutes; minute += 1) {
+      await vi.advanceTimersByTimeAsync(60_000);
+      await ask("ETH").catch(() => "");
+      await vi.advanceTimersByTimeAsync(0);
+      const hasPrice = await ask("ETH").then(
+        () => true,
+        () => false,
+      );
+      if (hasPrice) priced.push(minute);
+    }
+    return priced;
+  }
+
+  test("is believed once its price has stayed for ten minutes while that one fails", async () => {
+    const { ask, events } = await jumpTo(1200, new Error("the chain is gone"), 0);
+    expect(await askEachMinute(ask, 11)).toEqual([10, 11]);
+    expect(await ask("ETH")).toBe("ASSETS 1200");
+    expect(events).toEqual(["ASSETS ETH true undefined", "ASSETS ETH false undefined"]);
+  });
+
+  test("has to stay for ten minutes more after another jump", async () => {
+    const { assets, ask } = await jumpTo(1200, new Error("the chain is gone"), 0);
+    expect(await askEachMinute(ask, 5)).toEqual([]);
+    assets.answer = { ETH: 9000 };
+    expect(await askEachMinute(ask, 11)).toEqual([11]);
+  });
+
+  test("ends when the price is back", async () => {
+    const { assets, ask, prices } = await jumpTo(1200, new Error("the chain is gone"), 0);
+    assets.answer = { ETH: 2900 };
+    await vi.advanceTimersByTimeAsync(60_000);
+    await ask("ETH").catch(() => {});
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await ask("ETH")).toBe("ASSETS 2900");
+    expect(prices.compareSources().distrustedTokens).toEqual([]);
+  });
+
+  test("is believed of a token that no other source can have", async () => {
+    const { assets, ask } = start();
+    assets.answer = { HOP: 0.02 };
+    await ask("HOP");
+    assets.answer = { HOP: 0.05 };
+    await vi.advanceTimersByTimeAsync(60_000);
+    await ask("HOP");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await ask("HOP")).toBe("ASSETS 0.05");
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { getPriceSourceHealth, type PriceDocument, parsePriceDocument } from "../../../src/prices/price-document.js";
-import { createPriceSource, type PriceSourceOptions } from "../../../src/prices/price-source.js";
-import { createTokenPrices } from "../../../src/prices/token-prices.js";
+import {
+  getFeedsHealth,
+  getPriceSourceHealth,
+  type PriceDocument,
+  PriceSource,
+  type PriceSourceOptions,
+  parsePriceDocument,
+} from "../../../src/prices/price-source.js";
+import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import type { CacheEntry } from "../../../src/resilience/stale-while-revalidate.js";
 
 const NOW = 1_795_000_000_000;
@@ -15,17 +21,16 @@ function createSources(
 ) {
   const health = () => ({ state: "unknown", ageMs: undefined }) as const;
   return [
-    createPriceSource({ name: "ASSETS", cache: { ...cache, peekStale: cache.peek, health }, now, monotonicNow: now }),
+    new PriceSource({ name: "ASSETS", cache: { ...cache, peekStale: cache.peek, health }, now, monotonicNow: now }),
   ];
 }
 
 function createPrices(fixed: Record<string, number>, document?: Record<string, number>, ageMs = 0) {
   const value = parsePriceDocument({ timestamp: NOW - ageMs, prices: document ?? {} });
   const entry = { value, readAt: NOW };
-  return createTokenPrices({
+  return new ComparedTokenPrices({
     fixedPricesUsd: new Map(Object.entries(fixed)),
     sources: document ? createSources({ get: async () => entry, peek: () => entry }) : [],
-    now: () => NOW,
   });
 }
 
@@ -62,10 +67,9 @@ describe("getUsdPrice", () => {
     ["is a string", createPrices({}, { ETH: "3000" as unknown as number })],
     [
       "has a source that fails",
-      createTokenPrices({
+      new ComparedTokenPrices({
         fixedPricesUsd: new Map(),
         sources: createSources({ get: () => Promise.reject(new Error("x")), peek: () => undefined }),
-        now: () => NOW,
       }),
     ],
   ])("fails with UPSTREAM_UNAVAILABLE for a price that %s", async (_, source) => {
@@ -78,14 +82,15 @@ describe("getUsdPrice", () => {
   test("does not use a document with a timestamp in the future for longer than others", () => {
     let time = NOW;
     const entry = { value: parsePriceDocument({ timestamp: NOW + 1e12, prices: { ETH: 2 } }), readAt: NOW };
-    const source = createTokenPrices({
+    const source = new ComparedTokenPrices({
       fixedPricesUsd: new Map(),
       sources: createSources({ get: async () => entry, peek: () => entry }, () => time),
-      now: () => time,
     });
     expect(source.peekTable(["ETH"])?.getUsdPrice("ETH")).toBe(2);
     time += 599_999;
     expect(source.peekTable(["ETH"])?.getUsdPrice("ETH")).toBe(2);
+    // By the time when it came, not by one that moves.
+    expect(source.peekTable(["ETH"])?.getOrigin("ETH")).toEqual({ source: "ASSETS", updatedAtSeconds: NOW / 1000 });
     time += 1;
     expect(() => source.peekTable(["ETH"])?.getUsdPrice("ETH")).toThrow("no price for ETH");
   });
@@ -108,10 +113,9 @@ describe("a price table", () => {
   });
 
   test("is available without the document only if all requested prices are fixed", async () => {
-    const source = createTokenPrices({
+    const source = new ComparedTokenPrices({
       fixedPricesUsd: new Map([["ETH", 2]]),
       sources: createSources({ get: () => new Promise(() => {}), peek: () => undefined }),
-      now: () => NOW,
     });
     expect(source.peekTable(["ETH", "WETH"])?.getUsdPrice("WETH")).toBe(2);
     expect((await source.getTable(["ETH"])).getUsdPrice("ETH")).toBe(2);
@@ -125,6 +129,28 @@ describe("a price table", () => {
     expect(() => table?.getOrigin("DAI")).toThrow("no price for DAI");
   });
 
+  test.each([20, -20])(
+    "has prices once it is known that the clock was %i minutes ahead when they were read",
+    (minutes) => {
+      let offsetMs = minutes * 60_000;
+      let elapsedMs = 0;
+      const entry = { value: parsePriceDocument({ timestamp: NOW - 1_000, prices: { ETH: 3 } }), readAt: 0 };
+      const cache = {
+        get: async () => entry,
+        peek: () => entry,
+        peekStale: () => entry,
+        health: () => ({ state: "ok", ageMs: 0 }) as const,
+      };
+      const clocks = { now: () => NOW + elapsedMs + offsetMs, monotonicNow: () => elapsedMs };
+      const sources = [new PriceSource({ name: "ASSETS", cache, ...clocks })];
+      const table = new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources }).peekTable(["ETH"]);
+      offsetMs = 0;
+      expect(table?.getUsdPrice("ETH")).toBe(3);
+      elapsedMs = 599_000;
+      expect(() => table?.getUsdPrice("ETH")).toThrow("no price for ETH");
+    },
+  );
+
   test("names the token without a price in its error", () => {
     expect(() => createPrices({ ETH: 1 }).peekTable(["ETH"])?.getUsdPrice("HOP")).toThrow("no price for HOP");
   });
@@ -136,7 +162,7 @@ describe("a price table", () => {
     });
     let entry = createEntry(1_000, 2);
     const sources = createSources({ get: async () => entry, peek: () => entry });
-    const source = createTokenPrices({ fixedPricesUsd: new Map(), sources, now: () => NOW });
+    const source = new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources });
     const usd = (): number | undefined => source.peekTable(["ETH"])?.getUsdPrice("ETH");
     expect(usd()).toBe(2);
     entry = createEntry(60_000, 1);
@@ -161,3 +187,20 @@ test.each([
   const document = { peekStale: () => ({ value, readAt: 1 }), health: () => ({ state, ageMs: 77 }) };
   expect(getPriceSourceHealth(document, () => NOW)).toEqual({ state: expected, ageMs });
 });
+
+test.each([
+  [599_999, "ok"],
+  // The chain was stalled.
+  [600_000, "failing"],
+] as const)(
+  "reports feeds whose block was %i ms old when they were read as %s, however long ago",
+  (blockAgeMs, state) => {
+    const value = parsePriceDocument({ timestamp: NOW - 3_600_000 - blockAgeMs, prices: {} });
+    const feeds = {
+      peekStale: () => ({ value, readAt: 5 }),
+      health: () => ({ state: "ok", ageMs: 3_600_000 }) as const,
+    };
+    const clocks = { now: () => NOW, monotonicNow: () => 3_600_005 };
+    expect(getFeedsHealth(feeds, clocks)).toEqual({ state, ageMs: 3_600_000 });
+  },
+);

@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
-import type { PriceTable } from "../../../src/prices/token-prices.js";
-import { createQuotePreparer, type QuotePreparerDeps } from "../../../src/quotes/prepare-quotes.js";
+import type { PriceTable, TokenPrices } from "../../../src/prices/token-prices.js";
+import { QuotePreparer } from "../../../src/quotes/prepare-quotes.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { ChainStateCache, ChainStateSubscription } from "../../../src/quotes/state/chain-state-cache.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
-import type { CachedRoute } from "../../../src/quotes/state/route-cache.js";
+import type { CachedRoute, RouteCache } from "../../../src/quotes/state/route-cache.js";
 
 const requester = { caller: "a", signal: new AbortController().signal };
 const network = getNetwork("mainnet");
@@ -81,22 +81,23 @@ function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }:
     return route as unknown as CachedRoute;
   }
 
-  const routes: QuotePreparerDeps["routes"] = {
+  const routes: Pick<RouteCache, "peek" | "get"> = {
     peek: ({ source, destination }) => known.get(`${source.slug} ${destination.slug}`),
     async get(request) {
       if (request.source.slug === "gnosis") throw new ServiceError("UPSTREAM_UNAVAILABLE", "no settings");
       return createRoute(request);
     },
   };
-  const prepare = createQuotePreparer({
+  const prices = {
+    peekTable: () => (hasPrices ? TABLE : undefined),
+    getTable: async () => TABLE,
+  } as unknown as TokenPrices;
+  const preparer = new QuotePreparer(
     routes,
-    prices: {
-      peekTable: () => (hasPrices ? TABLE : undefined),
-      getTable: async () => TABLE,
-    } as unknown as QuotePreparerDeps["prices"],
-    completeQuote: (_route, getQuoter, request, _requester, source, destination, table) =>
-      ({ quote: getQuoter, request, source, destination, table }) as never,
-  });
+    prices,
+    ({ getQuoter, request, sourceState, destinationState, priceTable }) =>
+      ({ quote: getQuoter, request, source: sourceState, destination: destinationState, table: priceTable }) as never,
+  );
   return {
     reads,
     missing,
@@ -106,7 +107,7 @@ function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }:
       ticksAfterRead = count;
     },
     async quote(requests: readonly QuoteRequest[]): Promise<readonly unknown[]> {
-      const prepared = prepare(requests, requester);
+      const prepared = preparer.prepare(requests, requester);
       return Promise.all(
         prepared.map(async (one) => {
           try {
@@ -117,7 +118,7 @@ function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }:
         }),
       );
     },
-    prepare: (requests: readonly QuoteRequest[]) => prepare(requests, requester),
+    prepare: (requests: readonly QuoteRequest[]) => preparer.prepare(requests, requester),
   };
 }
 

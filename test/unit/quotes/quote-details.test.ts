@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ExplainedQuote } from "../../../src/quotes/math/quote.js";
+import type { RouteQuoter } from "../../../src/quotes/math/quote.js";
 import { createQuoteDetails, type QuoteDetails, type QuoteDetailsInputs } from "../../../src/quotes/quote-details.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { Liquidity } from "../../../src/quotes/state/route-liquidity.js";
@@ -7,7 +7,7 @@ import type { Liquidity } from "../../../src/quotes/state/route-liquidity.js";
 const explained = {
   quote: { amountIn: 1_000n },
   steps: { requiredLiquidity: 990n },
-} as ExplainedQuote;
+} as ReturnType<RouteQuoter["explain"]>;
 const feeInputs = {
   delivery: { gasPrice: 7n, gas: 100_000n, l1Fee: 5n },
   tokenUsd: 1,

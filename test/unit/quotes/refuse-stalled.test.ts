@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import type { ReadBlock } from "../../../src/chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
+import type { BlockReading } from "../../../src/chain/heads/chain-heads.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
-import { assertStateYoung, type RefuseStalledOptions, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
+import { assertStateYoung, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 
 const NOW = 1_795_000_000_000;
 /** The same on the monotonic clock. */
 const READ_AT = 5_000;
-const getAgeMs = ({ timestamp, readAt }: ReadBlock): number => NOW + readAt - READ_AT - timestamp * 1000;
+const getAgeMs = ({ timestamp, readAt }: BlockReading): number => NOW + readAt - READ_AT - timestamp * 1000;
 const mainnet = getNetwork("mainnet");
 const token = findToken(mainnet, "USDT");
 function getChain(slug: string) {
@@ -46,8 +46,8 @@ const quote: DetailedQuote = {
 };
 const timestamped: TimestampedQuote = { quote, freshness: { ageMs: 0, maxAgeMs: 1, refreshMs: 1 } };
 
-/** An engine that knows all quotes, and a monitor of chains that stand still for five minutes. */
-function setup(isSynchronous: boolean, options: Partial<RefuseStalledOptions> = {}) {
+/** An engine that knows all quotes, and a monitor of chains that are stalled for five minutes. */
+function setup(isSynchronous: boolean, options: Partial<Parameters<typeof refuseStalled>[1]> = {}) {
   const stalled = new Set<string>();
   const engine: QuoteEngine = {
     quote: () => (isSynchronous ? timestamped : Promise.resolve(timestamped)),
@@ -71,19 +71,19 @@ function setup(isSynchronous: boolean, options: Partial<RefuseStalledOptions> = 
 
 const refused = expect.objectContaining({
   reason: "CHAIN_STALLED",
-  message: "polygon stands still: its newest block is 5 minutes old",
+  message: "polygon is stalled: its newest block is 5 min old",
 });
 const run = async (work: () => unknown): Promise<unknown> => work();
 
 describe.each([true, false])("an engine that answers synchronously: %s", (isSynchronous) => {
-  test("quotes while no chain stands still", async () => {
+  test("quotes while no chain is stalled", async () => {
     const { guarded } = setup(isSynchronous);
     const result = guarded.quote(toPolygon, requester);
     expect(result instanceof Promise).toBe(!isSynchronous);
     expect(await result).toBe(timestamped);
   });
 
-  test("refuses routes from and to a chain that stands still, and no others", async () => {
+  test("refuses routes from and to a stalled chain, and no others", async () => {
     const { guarded, stalled } = setup(isSynchronous);
     stalled.add("polygon");
     await expect(run(() => guarded.quote(toPolygon, requester))).rejects.toEqual(refused);
@@ -93,7 +93,7 @@ describe.each([true, false])("an engine that answers synchronously: %s", (isSync
     expect(await guarded.quote(toPolygon, requester)).toBe(timestamped);
   });
 
-  test("refuses only the quotes of a batch whose chain stands still, even if that shows after its inputs were read", async () => {
+  test("refuses only the quotes of a batch whose chain is stalled, even if that shows after its inputs were read", async () => {
     const { guarded, stalled } = setup(isSynchronous);
     const prepared = await Promise.all(guarded.prepareQuotes([toPolygon, others, fromPolygon], requester));
     stalled.add("polygon");
@@ -104,7 +104,7 @@ describe.each([true, false])("an engine that answers synchronously: %s", (isSync
   });
 });
 
-test("refuses a quote whose own read shows that the chain stands still", async () => {
+test("refuses a quote whose own read shows that the chain is stalled", async () => {
   const { guarded, stalled } = setup(false);
   const result = guarded.quote(toPolygon, requester);
   stalled.add("polygon");
@@ -114,18 +114,18 @@ test("refuses a quote whose own read shows that the chain stands still", async (
 describe("the state that a quote has read", () => {
   /** Judges a state whose block was this old when it was read. */
   function judge(ageSeconds: number): void {
-    const blockAges = { isTooOld: (_: string, __: string, block: ReadBlock) => getAgeMs(block) > 100_000, getAgeMs };
+    const blockAges = { isTooOld: (_: string, __: string, block: BlockReading) => getAgeMs(block) > 100_000, getAgeMs };
     const block = { number: 1n, timeSeconds: BigInt(NOW / 1000 - ageSeconds) };
     assertStateYoung(blockAges, toPolygon, toPolygon.destination, { block, readAt: READ_AT } as ChainState);
   }
 
   test.each([
-    [101, "101 seconds"],
-    [119, "119 seconds"],
-    [120, "2 minutes"],
-    [7_170, "120 minutes"],
+    [101, "101 s"],
+    [119, "119 s"],
+    [120, "2 min"],
+    [7_170, "120 min"],
   ])("is refused with a block that was %i s old, as %s", (ageSeconds, age) => {
-    const message = `polygon stands still: its newest block is ${age} old`;
+    const message = `polygon is stalled: its newest block is ${age} old`;
     expect(() => judge(ageSeconds)).toThrow(expect.objectContaining({ reason: "CHAIN_STALLED", message }));
   });
 
@@ -154,7 +154,7 @@ describe("with endpoints of the caller", () => {
     }),
   });
 
-  test("a chain that stands still is refused unless the endpoint is of that chain", async () => {
+  test("a stalled chain is refused unless the endpoint is of that chain", async () => {
     const { guarded, stalled } = setup(true);
     stalled.add("polygon");
     const ofArbitrum = guarded.quoteWithCustomEndpoints(toPolygon, withEndpointFor("arbitrum", 0), requester);

@@ -1,15 +1,14 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
-import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { createFeeSettingsSource } from "../../../src/hop/fee-settings-source.js";
+import { RevertError } from "../../../src/chain/json-rpc/rpc-errors.js";
+import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { getNetwork, NETWORK_SLUGS } from "../../../src/hop/networks.js";
+import { findAvailableRoutes } from "../../../src/hop/routes.js";
 import { findToken } from "../../../src/hop/tokens.js";
-import { createTokenPrices } from "../../../src/prices/token-prices.js";
-import { createSdkEngine } from "../../../src/quotes/sdk-engine.js";
-import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
-import { findAvailableRoutes } from "../../../src/routes/available-routes.js";
+import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
+import { SdkEngine } from "../../../src/quotes/sdk-engine.js";
+import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 
 const requester = { caller: "a", signal: new AbortController().signal };
 
@@ -41,17 +40,16 @@ function createEvenChain(slug: string): ChainClient {
   };
 }
 
-const engine = createSdkEngine({
-  settings: createFeeSettingsSource(undefined),
-  prices: createTokenPrices({
+const engine = new SdkEngine({
+  settings: new FeeSettingsSource(undefined),
+  prices: new ComparedTokenPrices({
     fixedPricesUsd: new Map(
       ["ETH", "USDC", "USDT", "DAI", "MATIC", "HOP", "rETH", "MAGIC", "SNX", "sUSD"].map((symbol) => [symbol, 1]),
     ),
     sources: [],
-    now: Date.now,
   }),
   attestations: undefined,
-  limiter: createAdaptiveLimiter(Date.now),
+  limiter: new AdaptiveLimiter(Date.now),
   chains: (): never => {
     throw new Error("every quote has custom endpoints");
   },

@@ -1,14 +1,13 @@
 import { describe, expect, test, vi } from "vitest";
-import type { ReadBlock } from "../../../src/chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
+import type { BlockReading } from "../../../src/chain/heads/chain-heads.js";
 import { ServiceError } from "../../../src/errors.js";
-import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { createFixedFeeSettings } from "../../../src/hop/fee-settings-source.js";
+import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
-import { createTokenPrices, type TokenPrices } from "../../../src/prices/token-prices.js";
+import { ComparedTokenPrices, type TokenPrices } from "../../../src/prices/token-prices.js";
 import { getSqrtPriceAtTick } from "../../../src/quotes/math/uniswap-v3.js";
-import { createSnapshotEngine, type SnapshotEngineDeps } from "../../../src/quotes/snapshot-engine.js";
+import { SnapshotEngine, type SnapshotEngineDeps } from "../../../src/quotes/snapshot-engine.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
 
@@ -59,13 +58,12 @@ function start(ownView: readonly string[], options: Partial<SnapshotEngineDeps> 
   const clock = { time: 1_000_000 };
   const reads = new Set<string>();
   const symbols = ["USDT", "USDC", "ETH", "MATIC", "DAI", "HOP", "XDAI"];
-  const prices = createTokenPrices({
+  const prices = new ComparedTokenPrices({
     fixedPricesUsd: new Map(symbols.map((symbol) => [symbol, symbol === "ETH" ? 3_000 : 1])),
     sources: [],
-    now: () => NOW,
   });
-  const engine = createSnapshotEngine({
-    settings: createFixedFeeSettings(getBuiltInFeeSettings("mainnet")),
+  const engine = new SnapshotEngine({
+    settings: FeeSettingsSource.of(getBuiltInFeeSettings("mainnet")),
     prices,
     attestations: undefined,
     chains: () => ({
@@ -179,7 +177,7 @@ test.each([
     stalledCount: () => 0,
     findStalled: () => undefined,
     isTooOld: (_: string, slug: string) => old.includes(slug),
-    getAgeMs: ({ readAt }: ReadBlock) => readAt,
+    getAgeMs: ({ readAt }: BlockReading) => readAt,
   };
   const { engine } = start([], { blockAges });
   const request = createRequest("USDT", "arbitrum", "optimism");
@@ -248,7 +246,11 @@ describe("a shared quote", () => {
   test("waits for prices alone if these are not cached", async () => {
     const { engine: withPrices, prices } = start([]);
     const expected = await withPrices.quote(request, requester);
-    const uncached: TokenPrices = { ...prices, peekTable: () => undefined };
+    const uncached: TokenPrices = {
+      getTable: (symbols) => prices.getTable(symbols),
+      getUsdPrice: (symbol) => prices.getUsdPrice(symbol),
+      peekTable: () => undefined,
+    };
     const { engine } = start([], { prices: uncached });
     expect(await engine.quote(request, requester)).toEqual(expected);
     expect(await engine.quote(request, requester)).toEqual(expected);

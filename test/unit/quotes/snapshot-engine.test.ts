@@ -1,12 +1,11 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
-import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { createFixedFeeSettings } from "../../../src/hop/fee-settings-source.js";
+import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
-import { createTokenPrices } from "../../../src/prices/token-prices.js";
+import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import type { QuoteDetails } from "../../../src/quotes/quote-details.js";
-import { createSnapshotEngine, type ServedQuote } from "../../../src/quotes/snapshot-engine.js";
+import { SnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
 
 const mainnet = getNetwork("mainnet");
@@ -20,15 +19,14 @@ test("plans a route again within a minute when it was planned without an attesta
   let time = 1_000_000;
   let attestation: string | undefined;
   const settings = getBuiltInFeeSettings("mainnet");
-  const engine = createSnapshotEngine({
-    settings: createFixedFeeSettings(settings),
-    prices: createTokenPrices({
+  const engine = new SnapshotEngine({
+    settings: FeeSettingsSource.of(settings),
+    prices: new ComparedTokenPrices({
       fixedPricesUsd: new Map([
         ["USDC", 1],
         ["MATIC", 1],
       ]),
       sources: [],
-      now: () => time,
     }),
     attestations: { find: async () => attestation },
     chains: () => ({
@@ -61,59 +59,6 @@ test("plans a route again within a minute when it was planned without an attesta
   engine.close();
 });
 
-test("tells its observer whether a swap was read apart from the state of its chain", async () => {
-  const bridgedUsdc = findToken(mainnet, "USDC.e");
-  const [polygon, optimism] = [mainnet.chains.get("polygon"), mainnet.chains.get("optimism")];
-  if (!bridgedUsdc || !polygon || !optimism) throw new Error("no such route");
-  const served: ServedQuote[] = [];
-  let time = 1_000_000;
-  const engine = createSnapshotEngine({
-    settings: createFixedFeeSettings(getBuiltInFeeSettings("mainnet")),
-    prices: createTokenPrices({
-      fixedPricesUsd: new Map([
-        ["USDC", 1],
-        ["ETH", 3_000],
-      ]),
-      sources: [],
-      now: () => time,
-    }),
-    attestations: undefined,
-    chains: () => ({
-      hasCustomEndpoint: () => false,
-      getClient: (slug) =>
-        createQuoteChainStub({
-          slug,
-          pools: new Map(),
-          ...{ gasPrice: 1n, estimateGas: () => 1n, l1Fee: () => 0n, minBonderFeeAbsolute: () => 0n, minBonderFee: 0n },
-          uniswap: {
-            sqrtPriceX96: 2n ** 96n,
-            tick: 0,
-            liquidity: 10n ** 12n,
-            fee: 100,
-            quote: (amount) => amount / 2n,
-          },
-        }),
-    }),
-    maxAgeMs: undefined,
-    maxStaleMs: 30_000,
-    // Time passes between any two reads.
-    clocks: { now: () => time, monotonicNow: () => (time += 1) },
-    onQuoteServed: () => (quote) => served.push(quote),
-  });
-  const requester = { caller: "a", signal: new AbortController().signal };
-  const swapped = { ...request, token: bridgedUsdc, source: polygon, destination: optimism };
-  // The known ticks suffice for the first amount; Uniswap's Quoter is asked for the second.
-  await engine.quote({ ...swapped, amountIn: 10n ** 6n }, requester);
-  await engine.quote({ ...swapped, amountIn: 10n ** 14n }, requester);
-  await engine.quote({ ...swapped, token, amountIn: 10n ** 6n }, requester);
-  engine.close();
-  expect(served.map(({ amountIn, hasSeparateSwap }) => [amountIn, hasSeparateSwap])).toEqual([
-    [10n ** 6n, false],
-    [10n ** 14n, true],
-    [10n ** 6n, false],
-  ]);
-});
-
 describe("a quote with details", () => {
   const usdt = findToken(mainnet, "USDT");
   const optimism = mainnet.chains.get("optimism");
@@ -129,15 +74,14 @@ describe("a quote with details", () => {
   function start(credit: bigint | undefined) {
     const batches: { readonly slug: string; readonly text: string }[] = [];
     const settings = getBuiltInFeeSettings("mainnet");
-    const engine = createSnapshotEngine({
-      settings: createFixedFeeSettings(settings),
-      prices: createTokenPrices({
+    const engine = new SnapshotEngine({
+      settings: FeeSettingsSource.of(settings),
+      prices: new ComparedTokenPrices({
         fixedPricesUsd: new Map([
           ["USDT", 1],
           ["ETH", 3000],
         ]),
         sources: [],
-        now: Date.now,
       }),
       attestations: undefined,
       chains: () => ({
@@ -189,7 +133,7 @@ describe("a quote with details", () => {
       isLiquidityAvailable: true,
       gas: { gasLimit: 100_000n, gasPrice: 10n ** 7n, l1Fee: 5n },
       prices: { tokenUsd: 1, nativeUsd: 3000, tokenOrigin: fixedOrigin, nativeOrigin: fixedOrigin },
-      deliveryTime: { p50Seconds: 0, p90Seconds: 0, samples: 0 },
+      deliveryTime: undefined,
       observedAt: 1_795_000_000,
       validUntil: 1_795_000_004,
     });

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { createAbortScope, isTimedOut, raceAbort } from "../../../src/resilience/abort-scope.js";
-import { createSemaphore } from "../../../src/resilience/semaphore.js";
+import { FairSemaphore } from "../../../src/resilience/fair-semaphore.js";
 import { flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 test("raceAbort settles like the work and leaves no listener", async () => {
@@ -38,8 +38,8 @@ test.each([
 });
 
 function createFullSemaphore(): (signal: AbortSignal) => Promise<void> {
-  const semaphore = createSemaphore(0);
-  return (signal) => semaphore.acquire(signal, async () => {});
+  const semaphore = new FairSemaphore(0);
+  return (signal) => semaphore.acquire("", signal, async () => {});
 }
 
 describe("an abort scope", () => {

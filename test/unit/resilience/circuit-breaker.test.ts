@@ -1,201 +1,198 @@
 import { describe, expect, test } from "vitest";
-import {
-  type CircuitBreakerState,
-  computeLatencyP95,
-  createCircuitBreaker,
-  getUpstreamHealth,
-  INITIAL_CIRCUIT_BREAKER_STATE,
-  isCoolingDown,
-  isOpen,
-  onAttemptFailed,
-  onAttemptIgnored,
-  onAttemptStarted,
-  onAttemptSucceeded,
-  onCooldownRequested,
-  onProbed,
-} from "../../../src/resilience/circuit-breaker.js";
+import { CircuitBreaker, type CircuitBreakerAttempt } from "../../../src/resilience/circuit-breaker.js";
 
 const OPEN_MS = 30_000;
 
-function fail(state: CircuitBreakerState, now = 0, latencyMs?: number) {
-  const started = onAttemptStarted(state, now);
-  return onAttemptFailed(started.state, started.attempt, latencyMs, now);
+function setup() {
+  const clock = { now: 0 };
+  const breaker = new CircuitBreaker(() => clock.now);
+  const repeat = (count: number, act: () => unknown): void => {
+    for (let index = 0; index < count; index += 1) act();
+  };
+  const fail = (latencyMs?: number): boolean => breaker.beginAttempt().recordFailure(latencyMs);
+  const succeed = (latencyMs?: number): void => breaker.beginAttempt().recordSuccess(latencyMs);
+  return { clock, breaker, repeat, fail, succeed };
 }
 
-function succeed(state: CircuitBreakerState, now = 0, latencyMs?: number): CircuitBreakerState {
-  const started = onAttemptStarted(state, now);
-  return onAttemptSucceeded(started.state, started.attempt, latencyMs, now);
+function setupOpen() {
+  const opened = setup();
+  opened.repeat(5, opened.fail);
+  return opened;
 }
 
-function repeat(
-  count: number,
-  state: CircuitBreakerState,
-  change: (state: CircuitBreakerState) => CircuitBreakerState,
-): CircuitBreakerState {
-  let last = state;
-  for (let index = 0; index < count; index += 1) last = change(last);
-  return last;
-}
-
-const opened = repeat(5, INITIAL_CIRCUIT_BREAKER_STATE, (state) => fail(state).state);
-
-describe("transitions", () => {
-  test("never change the state that they receive", () => {
-    const state = Object.freeze({
-      ...INITIAL_CIRCUIT_BREAKER_STATE,
-      window: Object.freeze([]),
-      latenciesMs: Object.freeze([]),
-    });
-    expect(fail(state).state).not.toBe(state);
-    expect(succeed(state, 1, 5)).not.toBe(state);
-    expect(onCooldownRequested(state, 5, 1)).not.toBe(state);
-    expect(state).toEqual(INITIAL_CIRCUIT_BREAKER_STATE);
+describe("the breaker", () => {
+  test("opens after five failures in a row", () => {
+    const { clock, breaker, repeat, fail } = setup();
+    repeat(4, fail);
+    expect(breaker.isOpen()).toBe(false);
+    clock.now = 7;
+    expect(fail()).toBe(true);
+    clock.now = 6 + OPEN_MS;
+    expect([breaker.isOpen(), breaker.isProbeDue(), breaker.isClosed()]).toEqual([true, false, false]);
+    clock.now = 7 + OPEN_MS;
+    expect([breaker.isOpen(), breaker.isProbeDue(), breaker.isClosed()]).toEqual([false, true, false]);
   });
 
-  test("open after five failures in a row", () => {
-    const four = repeat(4, INITIAL_CIRCUIT_BREAKER_STATE, (state) => fail(state).state);
-    expect(isOpen(four, 0)).toBe(false);
-    const fifth = fail(four, 7);
-    expect(fifth.hasOpened).toBe(true);
-    expect(fifth.state).toMatchObject({ openUntil: 7 + OPEN_MS, generation: 1, consecutiveFailures: 5 });
-    expect(isOpen(fifth.state, 6 + OPEN_MS)).toBe(true);
-    expect(isOpen(fifth.state, 7 + OPEN_MS)).toBe(false);
+  test.each([
+    [41, true],
+    [42, false],
+  ])("opens after 20 failures among the last 80 attempts: 19, %i successes and one more", (successes, opens) => {
+    const { repeat, fail, succeed } = setup();
+    repeat(19, () => [fail(), succeed()]);
+    repeat(successes, succeed);
+    expect(fail()).toBe(opens);
   });
 
-  test("open after 20 failures among the last 80 attempts", () => {
-    const mixed = repeat(19, INITIAL_CIRCUIT_BREAKER_STATE, (state) => succeed(fail(state).state));
-    expect(fail(mixed).hasOpened).toBe(true);
-    const forgotten = repeat(80, mixed, (state) => succeed(state));
-    expect(forgotten.window).toHaveLength(80);
-    expect(fail(forgotten).hasOpened).toBe(false);
+  test("rejects every attempt but one probe when the open time is over", () => {
+    const { clock, breaker } = setupOpen();
+    clock.now = OPEN_MS;
+    expect(breaker.isProbeDue()).toBe(true);
+    breaker.beginAttempt();
+    expect([breaker.isOpen(), breaker.isProbeDue()]).toEqual([true, false]);
   });
 
-  test("reject every attempt but one probe when the open time is over", () => {
-    const probe = onAttemptStarted(opened, OPEN_MS);
-    expect(probe.attempt.isProbe).toBe(true);
-    expect(isOpen(probe.state, OPEN_MS)).toBe(true);
-    expect(onAttemptStarted(probe.state, OPEN_MS).attempt.isProbe).toBe(false);
+  test("closes with a successful probe and forgets earlier failures", () => {
+    const { clock, breaker, repeat, fail, succeed } = setup();
+    repeat(19, () => [succeed(), fail()]);
+    expect(fail()).toBe(true);
+    clock.now = OPEN_MS;
+    succeed();
+    expect([breaker.isClosed(), breaker.hasRecentFailure()]).toEqual([true, false]);
+    expect(fail()).toBe(false);
   });
 
-  test("close with a successful probe and forget earlier failures", () => {
-    const closed = succeed(opened, OPEN_MS);
-    expect(closed).toMatchObject({ openUntil: undefined, consecutiveFailures: 0, window: [false] });
+  test("opens again with a failed probe", () => {
+    const { clock, breaker, fail } = setupOpen();
+    clock.now = OPEN_MS;
+    expect(fail()).toBe(true);
+    clock.now = 2 * OPEN_MS - 1;
+    expect(breaker.isOpen()).toBe(true);
+    clock.now = 2 * OPEN_MS;
+    expect(breaker.isOpen()).toBe(false);
   });
 
-  test("open again with a failed probe", () => {
-    expect(fail(opened, OPEN_MS)).toMatchObject({
-      hasOpened: true,
-      state: { generation: 2, openUntil: 2 * OPEN_MS },
-    });
+  test("lets the next attempt probe when a probe ends without a conclusion", () => {
+    const { clock, breaker } = setupOpen();
+    clock.now = OPEN_MS;
+    breaker.beginAttempt().ignore();
+    expect(breaker.isProbeDue()).toBe(true);
   });
 
-  test("let the next attempt probe when a probe ends without a conclusion", () => {
-    const probe = onAttemptStarted(opened, OPEN_MS);
-    const ignored = onAttemptIgnored(probe.state, probe.attempt, OPEN_MS);
-    expect(onAttemptStarted(ignored, OPEN_MS).attempt.isProbe).toBe(true);
-    const other = onAttemptStarted(opened, 1);
-    expect(onAttemptIgnored(other.state, other.attempt, 1)).toBe(other.state);
+  test("stays open when another attempt than the probe ends without a conclusion", () => {
+    const { clock, breaker } = setupOpen();
+    clock.now = 1;
+    breaker.beginAttempt().ignore();
+    expect(breaker.isOpen()).toBe(true);
   });
 
-  test("ignore results of attempts that started before the breaker opened", () => {
-    const { attempt } = onAttemptStarted(INITIAL_CIRCUIT_BREAKER_STATE, 0);
-    expect(onAttemptSucceeded(opened, attempt, 10, 1)).toMatchObject({ openUntil: OPEN_MS, consecutiveFailures: 5 });
-    expect(onAttemptFailed(opened, attempt, undefined, 1)).toMatchObject({
-      hasOpened: false,
-      state: { generation: 1, openUntil: OPEN_MS },
-    });
+  test.each<[string, (attempt: CircuitBreakerAttempt) => unknown]>([
+    ["a success", (attempt) => attempt.recordSuccess(10)],
+    ["a failure", (attempt) => expect(attempt.recordFailure()).toBe(false)],
+  ])("ignores %s of an attempt that started before it opened", (_, end) => {
+    const { clock, breaker, repeat, fail } = setup();
+    const early = breaker.beginAttempt();
+    repeat(5, fail);
+    clock.now = 1;
+    end(early);
+    expect([breaker.isClosed(), breaker.hasRecentFailure()]).toEqual([false, true]);
+    clock.now = OPEN_MS;
+    expect(breaker.isProbeDue()).toBe(true);
   });
 
-  test("cap a cooldown at 30 seconds and never shorten it", () => {
-    const cooling = onCooldownRequested(INITIAL_CIRCUIT_BREAKER_STATE, 3_600_000, 100);
-    expect(cooling).toMatchObject({ cooldownStartedAt: 100, cooldownUntil: 30_100 });
-    const again = onCooldownRequested(cooling, 1, 200);
-    expect(again).toMatchObject({ cooldownStartedAt: 200, cooldownUntil: 30_100 });
-    expect([isCoolingDown(again, 30_099), isCoolingDown(again, 30_100)]).toEqual([true, false]);
-  });
-
-  test("end a cooldown with a success, unless its attempt started before", () => {
-    const early = onAttemptStarted(INITIAL_CIRCUIT_BREAKER_STATE, 0);
-    const cooling = onCooldownRequested(early.state, 5_000, 1);
-    expect(isCoolingDown(onAttemptSucceeded(cooling, early.attempt, 1, 2), 2)).toBe(true);
-    expect(isCoolingDown(succeed(cooling, 2), 2)).toBe(false);
-  });
-
-  test("count an overtaken attempt as a failure without reporting one", () => {
-    const { state } = fail(INITIAL_CIRCUIT_BREAKER_STATE, 0, 900);
-    expect(state).toMatchObject({ consecutiveFailures: 1, lastOutcome: undefined, latenciesMs: [900] });
+  test("counts an overtaken attempt as a failure without reporting one", () => {
+    const { breaker, fail } = setup();
+    fail(900);
+    expect(breaker.hasRecentFailure()).toBe(true);
+    expect(breaker.state()).toBe("unknown");
+    expect(breaker.latencyP95Ms()).toBe(900);
   });
 });
 
-test.each<[string, CircuitBreakerState, number]>([
-  ["unknown", INITIAL_CIRCUIT_BREAKER_STATE, 0],
-  ["ok", succeed(INITIAL_CIRCUIT_BREAKER_STATE), 0],
-  ["failing", fail(INITIAL_CIRCUIT_BREAKER_STATE).state, 0],
-  ["failing", opened, 0],
-  ["failing", onProbed(succeed(INITIAL_CIRCUIT_BREAKER_STATE), false, 1), 1],
-  ["ok", onProbed(fail(INITIAL_CIRCUIT_BREAKER_STATE).state, true, 1), 1],
-  ["failing", onProbed(opened, true, 1), 1],
-  ["cooldown", onCooldownRequested(opened, 10, 0), 9],
-])("describes a state as %s", (expected, state, now) => {
-  expect(getUpstreamHealth(state, now)).toBe(expected);
+describe("a cooldown", () => {
+  test("lasts 30 seconds at most and is never shortened", () => {
+    const { clock, breaker } = setup();
+    clock.now = 100;
+    breaker.startCooldown(3_600_000);
+    clock.now = 200;
+    breaker.startCooldown(1);
+    clock.now = 30_099;
+    expect([breaker.isCoolingDown(), breaker.cooldownElapsedMs()]).toEqual([true, 29_899]);
+    clock.now = 30_100;
+    expect(breaker.isCoolingDown()).toBe(false);
+  });
+
+  test("ends with a success, unless its attempt started before", () => {
+    const { clock, breaker, succeed } = setup();
+    const early = breaker.beginAttempt();
+    clock.now = 1;
+    breaker.startCooldown(5_000);
+    early.recordSuccess(1);
+    expect(breaker.isCoolingDown()).toBe(true);
+    succeed();
+    expect(breaker.isCoolingDown()).toBe(false);
+  });
+});
+
+test.each<[string, string, (all: ReturnType<typeof setup>) => unknown]>([
+  ["unknown", "no attempt", () => {}],
+  ["ok", "a success", ({ succeed }) => succeed()],
+  ["failing", "a failure", ({ fail }) => fail()],
+  ["failing", "five failures", ({ repeat, fail }) => repeat(5, fail)],
+  ["failing", "a success and a failed probe", ({ succeed, breaker }) => [succeed(), breaker.recordProbe(false)]],
+  ["ok", "a failure and a successful probe", ({ fail, breaker }) => [fail(), breaker.recordProbe(true)]],
+  [
+    "failing",
+    "five failures and a successful probe",
+    ({ repeat, fail, breaker }) => [repeat(5, fail), breaker.recordProbe(true)],
+  ],
+  [
+    "cooldown",
+    "five failures and a cooldown",
+    ({ repeat, fail, breaker }) => [repeat(5, fail), breaker.startCooldown(10)],
+  ],
+])("an upstream is %s after %s", (expected, _, act) => {
+  const all = setup();
+  act(all);
+  expect(all.breaker.state()).toBe(expected);
+});
+
+test("knows when the upstream last responded, also to a probe", () => {
+  const { clock, breaker, succeed, fail } = setup();
+  expect(breaker.lastSuccessAt()).toBeUndefined();
+  clock.now = 5;
+  succeed();
+  clock.now = 6;
+  fail();
+  breaker.recordProbe(false);
+  expect(breaker.lastSuccessAt()).toBe(5);
+  breaker.recordProbe(true, 40);
+  expect([breaker.lastSuccessAt(), breaker.latencyP95Ms()]).toEqual([6, 40]);
 });
 
 test("computes the 95th percentile of the last 64 latencies", () => {
-  const withLatencies = (...latenciesMs: number[]): CircuitBreakerState => ({
-    ...INITIAL_CIRCUIT_BREAKER_STATE,
-    latenciesMs,
-  });
-  expect(computeLatencyP95(INITIAL_CIRCUIT_BREAKER_STATE)).toBeUndefined();
-  expect(computeLatencyP95(withLatencies(3, 2, 1))).toBe(3);
-  expect(computeLatencyP95(withLatencies(...Array.from({ length: 60 }, (_, index) => 600 - index)))).toBe(597);
-  const many = repeat(100, INITIAL_CIRCUIT_BREAKER_STATE, (state) => succeed(state, 0, 200));
-  expect(many.latenciesMs).toHaveLength(64);
+  const { breaker, succeed } = setup();
+  expect(breaker.latencyP95Ms()).toBeUndefined();
+  for (const latencyMs of [3, 2, 1]) succeed(latencyMs);
+  expect(breaker.latencyP95Ms()).toBe(3);
+  for (let index = 0; index < 60; index += 1) succeed(600 - index);
+  // The 60th of 63: the largest three are not counted.
+  expect(breaker.latencyP95Ms()).toBe(597);
+  for (let index = 0; index < 64; index += 1) succeed(2);
+  expect(breaker.latencyP95Ms()).toBe(2);
 });
 
 test("is not failing because faster upstreams have opened it", () => {
-  const overtaken = repeat(5, succeed(INITIAL_CIRCUIT_BREAKER_STATE), (state) => fail(state, 0, 900).state);
-  expect(isOpen(overtaken, 0)).toBe(true);
-  expect(getUpstreamHealth(overtaken, 0)).toBe("ok");
-  expect(getUpstreamHealth(onProbed(fail(overtaken, OPEN_MS).state, true, OPEN_MS), OPEN_MS)).toBe("failing");
-  const closed = succeed(fail(overtaken, OPEN_MS).state, 3 * OPEN_MS);
-  const again = repeat(5, closed, (state) => fail(state, 3 * OPEN_MS, 900).state);
-  expect(getUpstreamHealth(again, 3 * OPEN_MS)).toBe("ok");
-});
-
-describe("a breaker", () => {
-  test("ignores results of attempts that started before it opened", () => {
-    const breaker = createCircuitBreaker(() => 0);
-    const late = breaker.beginAttempt();
-    for (let count = 0; count < 5; count++) expect(breaker.beginAttempt().recordFailure()).toBe(count === 4);
-    late.recordSuccess(10);
-    expect(breaker.isOpen()).toBe(true);
-    breaker.beginAttempt().recordSuccess(10);
-    expect(breaker.isOpen()).toBe(false);
-  });
-
-  test("probes again after a probe without a conclusion", () => {
-    let now = 0;
-    const breaker = createCircuitBreaker(() => now);
-    for (let count = 0; count < 5; count++) breaker.beginAttempt().recordFailure();
-    now += 30_000;
-    const probe = breaker.beginAttempt();
-    expect(breaker.isOpen()).toBe(true);
-    probe.ignore();
-    expect(breaker.isOpen()).toBe(false);
-    breaker.beginAttempt().recordSuccess(10);
-    expect(breaker.isOpen()).toBe(false);
-  });
-
-  test("forgets earlier failures when it closes", () => {
-    let now = 0;
-    const breaker = createCircuitBreaker(() => now);
-    for (let count = 0; count < 19; count++) {
-      breaker.beginAttempt().recordFailure();
-      breaker.beginAttempt().recordSuccess(10);
-    }
-    expect(breaker.beginAttempt().recordFailure()).toBe(true);
-    now += 30_000;
-    breaker.beginAttempt().recordSuccess(10);
-    expect(breaker.beginAttempt().recordFailure()).toBe(false);
-  });
+  const { clock, breaker, repeat, fail, succeed } = setup();
+  succeed();
+  repeat(5, () => fail(900));
+  expect(breaker.isOpen()).toBe(true);
+  expect(breaker.state()).toBe("ok");
+  clock.now = OPEN_MS;
+  fail();
+  breaker.recordProbe(true);
+  expect(breaker.state()).toBe("failing");
+  clock.now = 3 * OPEN_MS;
+  succeed();
+  repeat(5, () => fail(900));
+  expect([breaker.isOpen(), breaker.state()]).toEqual([true, "ok"]);
 });

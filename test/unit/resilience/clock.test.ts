@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTurnClock } from "../../../src/resilience/clock.js";
+import { createTurnClock, createTurnClocks } from "../../../src/resilience/clock.js";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -12,6 +12,14 @@ test("reads the clock once per turn of the event loop", async () => {
   expect(now()).toBe(1);
   await nextTurn();
   expect([now(), now()]).toEqual([2, 2]);
+});
+
+test("reads both clocks of a pair at the same time", async () => {
+  let time = 0;
+  const clocks = createTurnClocks({ now: () => 1000 + ++time, monotonicNow: () => ++time });
+  expect([clocks.now(), clocks.monotonicNow(), clocks.now()]).toEqual([1001, 2, 1001]);
+  await nextTurn();
+  expect([clocks.monotonicNow(), clocks.now()]).toEqual([4, 1003]);
 });
 
 test("forgets the time before the process waits for events", async () => {

@@ -1,26 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSingleFlight } from "../../../src/resilience/single-flight.js";
+import { SingleFlight } from "../../../src/resilience/single-flight.js";
+import { Waiters } from "../../../src/resilience/waiters.js";
 import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 function setup() {
   const closing = new AbortController();
-  const singleFlight = createSingleFlight<string>(closing.signal);
+  const singleFlight = new SingleFlight<string>(closing.signal);
   const calls: (ReturnType<typeof createDeferred<string>> & {
     readonly signal: AbortSignal;
-    readonly detach: () => void;
+    readonly waiters: Waiters;
   })[] = [];
+  const startWork = (waiters: Waiters): Promise<string> => {
+    const work = { ...createDeferred<string>(), signal: waiters.signal, waiters };
+    calls.push(work);
+    return work.promise;
+  };
   return {
     closing,
     calls,
+    joinAsGroup: (group: Waiters, key = "key") =>
+      singleFlight.run(key, { caller: "", signal: group.signal, waiters: group }, startWork),
     /** Starts a caller that waits for a key. */
-    startCaller(key = "key") {
+    startCaller(key = "key", name = "caller") {
       const caller = new AbortController();
-      const result = singleFlight.run(key, caller.signal, (signal, detach) => {
-        const work = { ...createDeferred<string>(), signal, detach };
-        calls.push(work);
-        return work.promise;
-      });
+      const result = singleFlight.run(key, { caller: name, signal: caller.signal }, startWork);
       const outcome = { now: "waiting" };
       result.then(
         (value) => {
@@ -42,41 +46,6 @@ function setup() {
 }
 
 describe("single flight", () => {
-  test("runs once for concurrent callers and again for later ones", async () => {
-    const { startCaller, latest, calls } = setup();
-    const [a, b, other] = [startCaller(), startCaller(), startCaller("other")];
-    expect(calls).toHaveLength(2);
-    calls[0]?.resolve("one");
-    latest().resolve("other's");
-    expect(await Promise.all([a.result, b.result, other.result])).toEqual(["one", "one", "other's"]);
-    const c = startCaller();
-    expect(calls).toHaveLength(3);
-    latest().resolve("two");
-    expect(await c.result).toBe("two");
-  });
-
-  test("rejects for every caller and runs again afterwards", async () => {
-    const { startCaller, latest, calls } = setup();
-    const [a, b] = [startCaller(), startCaller()];
-    latest().reject(new Error("broken"));
-    await expect(a.result).rejects.toThrow("broken");
-    await expect(b.result).rejects.toThrow("broken");
-    const c = startCaller();
-    expect(calls).toHaveLength(2);
-    latest().resolve("done");
-    expect(await c.result).toBe("done");
-  });
-
-  test("continues while any caller waits, even after the first has left", async () => {
-    const { startCaller, latest } = setup();
-    const [a, b] = [startCaller(), startCaller()];
-    a.leave();
-    await flushEventLoop();
-    expect([a.outcome.now, b.outcome.now, latest().signal.aborted]).toEqual(["left", "waiting", false]);
-    latest().resolve("one");
-    expect(await b.result).toBe("one");
-  });
-
   test("aborts when the last caller leaves and starts again for the next", async () => {
     const { startCaller, latest, calls } = setup();
     const [a, b] = [startCaller(), startCaller()];
@@ -96,6 +65,36 @@ describe("single flight", () => {
     expect(await Promise.all([c.result, d.result])).toEqual(["second", "second"]);
   });
 
+  test("shows its work who waits at any time, also the callers of a group", async () => {
+    const { startCaller, joinAsGroup, latest } = setup();
+    startCaller("key", "a");
+    const b = startCaller("key", "b");
+    const group = new Waiters();
+    group.add("c");
+    const result = joinAsGroup(group);
+    expect([...latest().waiters]).toEqual(["a", "b", "c"]);
+    group.add("d");
+    group.remove("c");
+    b.leave();
+    await flushEventLoop();
+    expect([...latest().waiters]).toEqual(["a", "d"]);
+    latest().resolve("one");
+    expect(await result).toBe("one");
+  });
+
+  test("starts again for a caller who comes as the last one of a group leaves", async () => {
+    const { startCaller, joinAsGroup, latest, calls } = setup();
+    const group = new Waiters();
+    group.add("a");
+    const left = joinAsGroup(group);
+    group.remove("a");
+    const b = startCaller();
+    expect(calls.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    await expect(left).rejects.toBe(group.signal.reason);
+    latest().resolve("one");
+    expect(await b.result).toBe("one");
+  });
+
   test("survives when a new caller arrives as the last one leaves", async () => {
     const { startCaller, latest, calls } = setup();
     startCaller().leave();
@@ -109,19 +108,21 @@ describe("single flight", () => {
   test("does not start for a caller that has already left", async () => {
     const { closing, calls } = setup();
     closing.abort();
-    const singleFlight = createSingleFlight<string>(new AbortController().signal);
-    await expect(singleFlight.run("key", closing.signal, async () => "never")).rejects.toBe(closing.signal.reason);
+    const singleFlight = new SingleFlight<string>(new AbortController().signal);
+    await expect(singleFlight.run("key", { caller: "", signal: closing.signal }, async () => "never")).rejects.toBe(
+      closing.signal.reason,
+    );
     expect(calls).toEqual([]);
   });
 
   test("propagates a synchronous failure and keeps no entry", async () => {
-    const singleFlight = createSingleFlight<string>(new AbortController().signal);
-    const { signal } = new AbortController();
-    const fails = singleFlight.run("key", signal, () => {
+    const singleFlight = new SingleFlight<string>(new AbortController().signal);
+    const requester = { caller: "", signal: new AbortController().signal };
+    const fails = singleFlight.run("key", requester, () => {
       throw new Error("at once");
     });
     await expect(fails).rejects.toThrow("at once");
-    expect(await singleFlight.run("key", signal, async () => "done")).toBe("done");
+    expect(await singleFlight.run("key", requester, async () => "done")).toBe("done");
   });
 
   test("aborts on close, and calls started afterwards abort at once", async () => {
@@ -179,39 +180,5 @@ describe("single flight", () => {
       }),
       { numRuns: 200 },
     );
-  });
-});
-
-describe("a detached call", () => {
-  test("is finished after its last waiter has left, and shared by later ones", async () => {
-    const { startCaller, latest, calls } = setup();
-    const first = startCaller();
-    latest().detach();
-    first.leave();
-    await flushEventLoop();
-    expect(first.outcome.now).toBe("left");
-    expect(latest().signal.aborted).toBe(false);
-    const second = startCaller();
-    expect(calls).toHaveLength(1);
-    latest().resolve("one");
-    expect(await second.result).toBe("one");
-    startCaller();
-    expect(calls).toHaveLength(2);
-  });
-
-  test("is aborted by closing, and may fail without a waiter", async () => {
-    const { startCaller, latest, calls, closing } = setup();
-    startCaller().leave();
-    await flushEventLoop();
-    expect(latest().signal.aborted).toBe(true);
-    const second = startCaller();
-    latest().detach();
-    second.leave();
-    closing.abort();
-    expect(latest().signal.aborted).toBe(true);
-    latest().reject(new Error("closed"));
-    await flushEventLoop();
-    startCaller();
-    expect(calls).toHaveLength(3);
   });
 });

@@ -1,18 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { type CachePeers, createStaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
+import {
+  StaleWhileRevalidateCache,
+  type StaleWhileRevalidateOptions,
+} from "../../../src/resilience/stale-while-revalidate.js";
+import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 
-function setup(peers?: CachePeers<string>) {
+function setup(share?: StaleWhileRevalidateOptions<string>["share"]) {
   let time = 1_000_000;
   const loads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];
-  const cache = createStaleWhileRevalidateCache<string>({
+  const cache = new StaleWhileRevalidateCache<string>({
     load: (signal) => new Promise((resolve, reject) => loads.push({ resolve, reject, signal })),
     now: () => time,
     freshMs: 100,
     staleMs: 1000,
     errorTtlMs: 10,
     onError: (error) => errors.push(error),
-    peers,
+    share,
   });
   const latest = () => {
     const load = loads.at(-1);
@@ -118,16 +122,18 @@ test("reports health by the last load without starting one", async () => {
   latest().reject(new Error("gone"));
   await second;
   expect(cache.health()).toEqual({ state: "failing", ageMs: 1_070 });
+  pass(1_000);
+  const third = cache.get();
+  latest().reject(new Error("https://secret.example", { cause: new UpstreamError("DNS lookup failed") }));
+  await third;
+  expect(cache.health()).toMatchObject({ failure: "DNS lookup failed" });
   expect(cache.peekStale()).toEqual({ value: "one", readAt: 1_000_000 });
 });
 
-test("does not load what another process has handed on while it was asked in vain", async () => {
-  let reply: (entry: undefined) => void = () => {};
-  const request = () => new Promise<undefined>((resolve) => (reply = resolve));
-  const { cache, loads } = setup({ request, publish() {} });
-  const waiting = cache.get();
-  cache.offer({ value: "theirs", readAt: 999_999 });
-  reply(undefined);
-  expect((await waiting).value).toBe("theirs");
+test("takes what is loaded once for several processes, with its time", async () => {
+  const { cache, loads, pass } = setup(async () => ({ value: "theirs", readAt: 999_950 }));
+  expect(await cache.get()).toEqual({ value: "theirs", readAt: 999_950 });
   expect(loads).toHaveLength(0);
+  pass(49);
+  expect(cache.peek()?.value).toBe("theirs");
 });

@@ -1,11 +1,12 @@
 import { afterEach, expect, test } from "vitest";
-import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
-import { createSingleFlight } from "../../../src/resilience/single-flight.js";
-import { type IndexHandle, openIndex } from "../../../src/transfers/index/store/open-index.js";
-import type { EventRows } from "../../../src/transfers/index/store/schema.js";
-import { createIndexLookup } from "../../../src/transfers/sources/index-source.js";
+import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { SingleFlight } from "../../../src/resilience/single-flight.js";
+import type { EventRows } from "../../../src/transfers/index/database/schema.js";
+import type { TransferIndex } from "../../../src/transfers/index/transfer-index.js";
+import { IndexLookup } from "../../../src/transfers/sources/index-lookup.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
-import { createStatusCache } from "../../../src/transfers/status-cache.js";
+import { StatusCache } from "../../../src/transfers/status-cache.js";
+import { openIndex } from "../../support/index/open-index.js";
 import { createLookupContext } from "../../support/stubs/transfer-fixtures.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 import { hashFromName, mainnetNetwork } from "./index/support/hop-events.js";
@@ -20,12 +21,12 @@ import {
 // The cached status of an indexed transfer, while the index changes below it.
 
 const folder = useTemporaryFolder();
-const open: IndexHandle[] = [];
+const open: TransferIndex[] = [];
 afterEach(() => {
   for (const index of open.splice(0)) index.close();
 });
 
-const NO_ROWS: EventRows = { sends: [], deliveries: [] };
+const NO_ROWS: EventRows = { sends: [], deliveries: [], commits: [] };
 const START_MS = 1_700_000_000_000;
 
 let fileCount = 0;
@@ -33,22 +34,22 @@ async function setup() {
   let elapsedMs = 1_000_000;
   let reads = 0;
   const now = () => START_MS + elapsedMs;
-  const index = await openIndex(`${folder()}/index-${fileCount++}`, mainnetNetwork);
+  const index = await openIndex(`${folder()}/index-${fileCount++}`);
   open.push(index);
-  const source = createIndexLookup({
-    getIndex: () => {
+  const source = new IndexLookup(
+    (query) => {
       reads += 1;
-      return index.reader;
+      return query(index.reader);
     },
-    network: mainnetNetwork,
-    getPollIntervalMs: () => 60 * 60_000,
+    mainnetNetwork,
     now,
-  });
-  const cache = createStatusCache({
+    () => 60 * 60_000,
+  );
+  const cache = new StatusCache({
     index: source,
     resolver: { resolve: () => Promise.reject(new Error("the index does not know the transfer")) },
-    singleFlight: createSingleFlight(new AbortController().signal),
-    limiter: createAdaptiveLimiter(() => elapsedMs),
+    singleFlight: new SingleFlight(new AbortController().signal),
+    limiter: new AdaptiveLimiter(() => elapsedMs),
     timeoutMs: 10_000,
     now: () => elapsedMs,
   });
@@ -82,9 +83,10 @@ async function setup() {
   };
 }
 
-const SENT: EventRows = { sends: [createSendRow(bytesFromName("a"), "sends a")], deliveries: [] };
+const SENT: EventRows = { sends: [createSendRow(bytesFromName("a"), "sends a")], deliveries: [], commits: [] };
 const delivered = (transaction: string, block: number): EventRows => ({
   sends: [],
+  commits: [],
   deliveries: [createDeliveryRow(bytesFromName("a"), transaction, block)],
 });
 

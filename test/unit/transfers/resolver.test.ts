@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
-import { createTransferResolver } from "../../../src/transfers/resolver.js";
-import type { ChainSource } from "../../../src/transfers/sources/chain/chain-source.js";
-import type { IndexLookup } from "../../../src/transfers/sources/index-source.js";
+import { SourcesResolver, type TransferResolverOptions } from "../../../src/transfers/resolver.js";
+import type { IndexLookup } from "../../../src/transfers/sources/index-lookup.js";
 import type { LookupResult, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
 import {
@@ -73,28 +72,35 @@ function setup({
     signals.push(signal);
     return behave(source, behavior, status, signal);
   };
-  const chainSource: ChainSource = {
-    findByTransactionHash: (hash, id, { signal }) =>
-      query("chain", ["hash", hash, id], chainByHash, statusByHash, signal),
-    findByTransferId: (id, { signal }) => query("chain", ["id", id], chain, onChain, signal),
+  const chainSource: TransferResolverOptions["chain"] = {
+    resolve: ({ transactionHash: hash, transferId: id }, { signal }) =>
+      hash === undefined
+        ? query("chain", ["id", id], chain, onChain, signal)
+        : query("chain", ["hash", hash, id], chainByHash, statusByHash, signal),
     resolveStatus: async (sent, otherTransferIds, { signal }) => {
       const status = await query("chain", ["resolve", sent.id, ...otherTransferIds], chain, onChain, signal);
       if (status === undefined) throw new Error("a known send has a status");
       return status;
     },
   };
-  const index: IndexLookup = {
-    findKnownStatus: () => undefined,
-    findFinalizedSend: () =>
-      isSendIndexed ? { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] } : undefined,
-    getLastSearchedBlock: () => undefined,
+  const index: Pick<IndexLookup, "ask"> = {
+    ask: async () => ({
+      status: undefined,
+      send: { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] },
+      lastSearchedBlock: () => -1,
+    }),
   };
   const explorerSource: TransferSource = {
-    findByTransactionHash: (hash, id, { signal }) =>
-      query("explorer", ["hash", hash, id], explorer ?? "none", explorerStatus, signal),
-    findByTransferId: (id, { signal }) => query("explorer", ["id", id], explorer ?? "none", explorerStatus, signal),
+    resolve: ({ transactionHash: hash, transferId: id }, { signal }) =>
+      query(
+        "explorer",
+        hash === undefined ? ["id", id] : ["hash", hash, id],
+        explorer ?? "none",
+        explorerStatus,
+        signal,
+      ),
   };
-  const resolver = createTransferResolver({
+  const resolver = new SourcesResolver({
     chain: chainSource,
     index: isSendIndexed ? index : undefined,
     explorer: explorer === undefined ? undefined : explorerSource,
@@ -239,14 +245,18 @@ describe("a lookup", () => {
 
   test("tells the chains how long it has taken so far", async () => {
     let [remainingMs, elapsedMs] = [10_000, Number.NaN];
-    const chain: Pick<ChainSource, "findByTransferId"> = {
-      async findByTransferId(_, context) {
+    const chain: Pick<TransferResolverOptions["chain"], "resolve"> = {
+      async resolve(_, context) {
         remainingMs -= 1_500;
         elapsedMs = context.elapsedMs?.() ?? Number.NaN;
         return onChain;
       },
     };
-    const resolver = createTransferResolver({ chain: chain as ChainSource, index: undefined, explorer: undefined });
+    const resolver = new SourcesResolver({
+      chain: chain as TransferResolverOptions["chain"],
+      index: undefined,
+      explorer: undefined,
+    });
     await resolver.resolve(
       { ...byId, transactionHash: undefined },
       createLookupContext({ remainingMs: () => remainingMs }),

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
-import { createSingleFlight } from "../../../src/resilience/single-flight.js";
+import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { SingleFlight } from "../../../src/resilience/single-flight.js";
+import { Waiters } from "../../../src/resilience/waiters.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
-import { createStatusCache } from "../../../src/transfers/status-cache.js";
+import { RepeatFilter, StatusCache } from "../../../src/transfers/status-cache.js";
 import {
   createChainAccess,
   createDeferred,
@@ -39,7 +40,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
     query: TransferQuery;
     context: LookupContext;
   })[] = [];
-  const cache = createStatusCache({
+  const cache = new StatusCache({
     index: findIndexed && { findKnownStatus: findIndexed },
     resolver: {
       resolve(query, context) {
@@ -49,8 +50,8 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
         return lookup.promise;
       },
     },
-    singleFlight: createSingleFlight(new AbortController().signal),
-    limiter: createAdaptiveLimiter(() => time),
+    singleFlight: new SingleFlight(new AbortController().signal),
+    limiter: new AdaptiveLimiter(() => time),
     timeoutMs,
     now: () => time,
   });
@@ -266,19 +267,29 @@ describe("a shared lookup", () => {
     expect(find("1")).toBe(pending);
   });
 
-  test("that has begun is finished for the next caller when every caller has left", async () => {
+  test("ends when every caller has left, and begins anew for the next one", async () => {
     const { find, lookups } = setup();
     const caller = new AbortController();
     const abandoned = Promise.resolve(find("1", { signal: caller.signal }));
     abandoned.catch(() => {});
     caller.abort();
     await flushEventLoop();
-    expect(lookups[0]?.context.signal.aborted).toBe(false);
     const next = find("1", { caller: "b" });
-    expect(lookups).toHaveLength(1);
-    lookups[0]?.resolve(immutable);
+    expect(lookups.map(({ context }) => context.signal.aborted)).toEqual([true, false]);
+    lookups[1]?.resolve(immutable);
     expect(await next).toBe(immutable);
-    expect(find("1")).toBe(immutable);
+  });
+
+  test("knows all who wait for it, also those who watch its transfer and come later", async () => {
+    const { find, lookups } = setup();
+    find("1");
+    const watching = new Waiters();
+    watching.add("b");
+    find("1", { waiters: watching, signal: watching.signal });
+    watching.add("c");
+    expect([...(lookups[0]?.context.waiters ?? [])]).toEqual(["a", "b", "c"]);
+    watching.remove("b");
+    expect([...(lookups[0]?.context.waiters ?? [])]).toEqual(["a", "c"]);
   });
 
   test("that waits for capacity is dropped when every caller has left", async () => {
@@ -360,5 +371,34 @@ describe("too many lookups", () => {
     find("129");
     expect(lookups).toHaveLength(1 + 64 + 1);
     await expect(find("130", { chains: createChainAccess([], ["gnosis"]) })).rejects.toEqual(overloaded);
+  });
+});
+
+describe("a repeat filter", () => {
+  const keys = Array.from({ length: 100 }, (_, index) => `0x${index.toString(16).padStart(64, "0")}`);
+
+  test("recognizes each key from its second time on", () => {
+    const filter = new RepeatFilter(65_536);
+    for (const isRepeated of [false, true, true]) {
+      expect(keys.map((key) => filter.record(key))).toEqual(keys.map(() => isRepeated));
+    }
+  });
+
+  test("forgets a key that another one displaces from its slot", () => {
+    const filter = new RepeatFilter(1);
+    expect(["a", "a", "b", "a"].map((key) => filter.record(key))).toEqual([false, true, false, false]);
+  });
+
+  test("uses all of its slots", () => {
+    const filter = new RepeatFilter(64);
+    for (const key of keys) filter.record(key);
+    // The last key of each slot that is not empty: 100 keys at random fill 51 slots on average.
+    expect(keys.toReversed().filter((key) => filter.record(key)).length).toBeGreaterThan(40);
+  });
+
+  test("does not take a key whose hash is that of an empty slot for a repeated one", () => {
+    // FNV-1a of this text is 0.
+    const filter = new RepeatFilter(64);
+    expect([filter.record("+!=yG"), filter.record("+!=yG")]).toEqual([false, true]);
   });
 });

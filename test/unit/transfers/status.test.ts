@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TransferKind } from "../../../src/hop/contract-registry.js";
-import { isImmutableStatus, type TransferState } from "../../../src/transfers/status.js";
-import type { TransferDelivery } from "../../../src/transfers/transfer.js";
+import { isImmutableStatus, type TransferDelivery, type TransferState } from "../../../src/transfers/status.js";
 import { createSentTransfer, createStatus, defaultDelivery, getChain } from "../../support/stubs/transfer-fixtures.js";
 
 const unknownDelivery: TransferDelivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };

@@ -54,8 +54,8 @@ export interface TransferDetails {
   readonly receivedToken: string;
   readonly source: TransferLeg;
   readonly destination?: TransferLeg;
-  /** Unix seconds; 0 if it is not known. */
-  readonly estimatedDeliveryAt: number;
+  /** Unix seconds; absent if it is not known. */
+  readonly estimatedDeliveryAt?: number;
 }
 
 export type TransferSubstate =
@@ -73,6 +73,28 @@ export interface TransferLeg {
   readonly timestamp: number;
   readonly isFinal: boolean;
 }
+
+/** What is left to do for a transfer. It has a proof or a message once there is one. */
+export interface WithdrawalResponse {
+  readonly transferId: string;
+  readonly sourceChainSlug: string;
+  readonly destinationChainSlug: string;
+  readonly state: WithdrawalState;
+  /** Unix seconds; absent if no time is known. */
+  readonly availableAt?: number;
+  readonly merkleProof?: object;
+  readonly cctp?: { readonly attestation?: string };
+}
+
+export type WithdrawalState =
+  | "RECEIVED"
+  | "WAITING_FOR_COMMIT"
+  | "WAITING_FOR_ROOT"
+  | "WITHDRAWABLE"
+  | "WAITING_FOR_ATTESTATION"
+  | "REDEEMABLE"
+  | "BLOCKED"
+  | "AUTOMATIC";
 
 /** Event of a watch: nobody knows the transfer. */
 export interface UnknownTransfer {
@@ -92,8 +114,9 @@ export interface TransferPage {
   readonly transfers: readonly TransferStatusResponse[];
   /** Empty on the last page. */
   readonly nextPageToken: string;
-  /** Since when every chain is indexed, in Unix seconds. */
+  /** Between which times the chains that the filters can touch are indexed, in Unix seconds. */
   readonly coveredFrom: number;
+  readonly coveredUntil: number;
 }
 
 interface ChainHead {
@@ -108,6 +131,8 @@ export interface ChainReadiness {
   readonly chainId: number;
   readonly state: string;
   readonly head?: ChainHead;
+  /** The most that one CCTP message burns there; absent: not known, or no CCTP. */
+  readonly cctpBurnLimitUsdc?: number;
   readonly endpoints: readonly { readonly endpoint: string; readonly state: string }[];
 }
 

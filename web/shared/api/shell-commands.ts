@@ -22,6 +22,15 @@ export function buildCurlStreamCommand(origin: string, path: string): string {
   return `curl -N ${escapeShellArgument(origin + path)}`;
 }
 
+/** Builds the command that sends a transaction with Foundry, which asks for the key of the sender. */
+export function buildCastCommand(call: {
+  readonly chainId: number;
+  readonly to: string;
+  readonly data: string;
+}): string {
+  return `cast send --interactive --rpc-url "$RPC_URL" --chain ${call.chainId} ${call.to} ${call.data}`;
+}
+
 /**
  * Builds the grpcurl command for a request. The service supports reflection, so the command needs no proto file.
  * @param method service and method, such as `grpc.health.v1.Health/Check`

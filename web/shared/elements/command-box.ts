@@ -6,10 +6,10 @@ export type ShellCommands = Readonly<Record<string, string>>;
 const COPIED_NOTICE_MS = 2_000;
 
 /** Returns a function that lists shell commands in an element, each with a button that copies it. */
-export function createCommandBox(root: HTMLElement): (commands: ShellCommands) => void {
+export function createCommandBox(root: HTMLElement, title = "From a terminal"): (commands: ShellCommands) => void {
   const list = createElement("div", { class: "commands" });
   const announcement = createElement("p", { role: "status", class: "visually-hidden" });
-  root.replaceChildren(createElement("h2", {}, "From a terminal"), list, announcement);
+  root.replaceChildren(createElement("h2", {}, title), list, announcement);
   let shown = "";
   return (commands) => {
     // Re-rendering the same commands would take the focus from a button.

@@ -1,10 +1,11 @@
-// Quotes, transfer status and routes of the Hop v1 bridge.
+// Quotes, transfer status, withdrawals and routes of the Hop v1 bridge.
 //
 // All operations are read-only. Amounts are decimal strings in the token's smallest unit (1000000 is one USDC) unless
 // the field name ends in `_formatted` (whole tokens) or `_usd` (US dollars). Times are Unix seconds. Chains are
 // identified by Hop's slugs: `ethereum`, `optimism`, `arbitrum`, `polygon`, `gnosis`, `nova`, `base`, `linea`,
-// `polygonzk`. Over gRPC and Connect, errors carry a google.rpc.ErrorInfo with the domain `hop.bridge.v1`, a stable
-// reason and, where a single field is invalid, its name under the metadata key `field`.
+// `polygonzk`. Requests may write a slug in any case, or name a chain by its chain ID, but for the keys of `rpc_url`.
+// Over gRPC and Connect, errors carry a google.rpc.ErrorInfo with the domain `hop.bridge.v1`, a stable reason and, where
+// a single field is invalid, its name under the metadata key `field`.
 //
 // Constraints are `buf.validate` rules, so any implementation of protovalidate can check a message. The rules cannot
 // express everything: the service also checks that the network has the token, the chain and the route, and that it may
@@ -24,7 +25,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/bridge/v1/bridge.proto.
  */
 export const file_hop_bridge_v1_bridge: GenFile = /*@__PURE__*/
-  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSKdAgoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgIIAEoCRIWCg5yZWNlaXZlX2Ftb3VudBgJIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9zbGlwcGFnZSKdAgoQR2V0UXVvdGVSZXNwb25zZRIRCglhbW91bnRfaW4YASABKAkSEAoIc2xpcHBhZ2UYAiABKAESFgoOYW1vdW50X291dF9taW4YAyABKAkSIgoaZGVzdGluYXRpb25fYW1vdW50X291dF9taW4YBCABKAkSEgoKYm9uZGVyX2ZlZRgFIAEoCRIaChJlc3RpbWF0ZWRfcmVjZWl2ZWQYBiABKAkSGgoSZXN0aW1hdGVkX3JlY2lldmVkGAcgASgJEhAKCGRlYWRsaW5lGAggASgDEhwKFGRlc3RpbmF0aW9uX2RlYWRsaW5lGAkgASgDEiwKB2RldGFpbHMYCiABKAsyGy5ob3AuYnJpZGdlLnYxLlF1b3RlRGV0YWlscyK5BAoMUXVvdGVEZXRhaWxzEhIKCmFtb3VudF9vdXQYASABKAkSGgoScmVxdWlyZWRfbGlxdWlkaXR5GAIgASgJEhsKE2JvbmRlcl9mZWVfcmVsYXRpdmUYAyABKAkSGwoTYWRqdXN0ZWRfYm9uZGVyX2ZlZRgEIAEoCRIaChJkZXN0aW5hdGlvbl90eF9mZWUYBSABKAkSIwobYWRqdXN0ZWRfZGVzdGluYXRpb25fdHhfZmVlGAYgASgJEhEKCXRvdGFsX2ZlZRgHIAEoCRIPCgdmZWVfYnBzGAggASgNEgwKBHJhdGUYCSABKAESFAoMcHJpY2VfaW1wYWN0GAogASgBEhIKCmxwX2ZlZV9icHMYCyABKA0SDwoHbHBfZmVlcxgMIAEoCRIqCgZsaW1pdHMYDSABKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzEjIKDWRlbGl2ZXJ5X3RpbWUYDiABKAsyGy5ob3AuYnJpZGdlLnYxLkRlbGl2ZXJ5VGltZRIqCgNnYXMYDyABKAsyHS5ob3AuYnJpZGdlLnYxLkRlc3RpbmF0aW9uR2FzEioKBnByaWNlcxgQIAEoCzIaLmhvcC5icmlkZ2UudjEuUXVvdGVQcmljZXMSFAoMc291cmNlX2Jsb2NrGBEgASgDEhkKEWRlc3RpbmF0aW9uX2Jsb2NrGBIgASgDEhMKC29ic2VydmVkX2F0GBMgASgDEhMKC3ZhbGlkX3VudGlsGBQgASgDIpkCCgtRdW90ZUxpbWl0cxISCgptaW5fYW1vdW50GAEgASgJEhsKE2F2YWlsYWJsZV9saXF1aWRpdHkYAiABKAkSHgoWaXNfbGlxdWlkaXR5X2F2YWlsYWJsZRgDIAEoCBJCCg9saXF1aWRpdHlfYmFzaXMYBCABKA4yKS5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzLkxpcXVpZGl0eUJhc2lzInUKDkxpcXVpZGl0eUJhc2lzEh8KG0xJUVVJRElUWV9CQVNJU19VTlNQRUNJRklFRBAAEhEKDUJPTkRFUl9DUkVESVQQARITCg9DQ1RQX0JVUk5fTElNSVQQAhINCglVTkxJTUlURUQQAxILCgdVTktOT1dOEAQiSQoMRGVsaXZlcnlUaW1lEhMKC3A1MF9zZWNvbmRzGAEgASgNEhMKC3A5MF9zZWNvbmRzGAIgASgNEg8KB3NhbXBsZXMYAyABKA0iRgoORGVzdGluYXRpb25HYXMSEQoJZ2FzX2xpbWl0GAEgASgJEhEKCWdhc19wcmljZRgCIAEoCRIOCgZsMV9mZWUYAyABKAkilgEKC1F1b3RlUHJpY2VzEhEKCXRva2VuX3VzZBgBIAEoARISCgpuYXRpdmVfdXNkGAIgASgBEhQKDHRva2VuX3NvdXJjZRgDIAEoCRIYChB0b2tlbl91cGRhdGVkX2F0GAQgASgDEhUKDW5hdGl2ZV9zb3VyY2UYBSABKAkSGQoRbmF0aXZlX3VwZGF0ZWRfYXQYBiABKAMi0QEKFUJhdGNoR2V0UXVvdGVzUmVxdWVzdBINCgV0b2tlbhgBIAEoCRISCgpmcm9tX2NoYWluGAIgASgJEhAKCHRvX2NoYWluGAMgAygJEg4KBmFtb3VudBgEIAMoCRIVCghzbGlwcGFnZRgFIAEoAUgAiAEBEg8KB25ldHdvcmsYBiABKAkSDAoEdmlldxgHIAEoCRIwCghyZXF1ZXN0cxgIIAMoCzIeLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXF1ZXN0QgsKCV9zbGlwcGFnZSJFChZCYXRjaEdldFF1b3Rlc1Jlc3BvbnNlEisKB3Jlc3VsdHMYASADKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlUmVzdWx0IroBCgtRdW90ZVJlc3VsdBISCgpmcm9tX2NoYWluGAEgASgJEhAKCHRvX2NoYWluGAIgASgJEg0KBXRva2VuGAMgASgJEg4KBmFtb3VudBgEIAEoCRIwCgVxdW90ZRgFIAEoCzIfLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXNwb25zZUgAEioKBWVycm9yGAYgASgLMhkuaG9wLmJyaWRnZS52MS5RdW90ZUVycm9ySABCCAoGcmVzdWx0IkoKClF1b3RlRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRINCgVmaWVsZBgEIAEoCSL0AQoYR2V0VHJhbnNmZXJTdGF0dXNSZXF1ZXN0EhMKC3RyYW5zZmVyX2lkGAEgASgJEhUKDXRyYW5zZmVyX2hhc2gYAiABKAkSGAoQdHJhbnNhY3Rpb25faGFzaBgDIAEoCRIPCgduZXR3b3JrGAQgASgJEkQKB3JwY191cmwYBSADKAsyMy5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdC5ScGNVcmxFbnRyeRIMCgR2aWV3GAYgASgJGi0KC1JwY1VybEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi4AUKGUdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2USEwoLdHJhbnNmZXJfaWQYASABKAkSGAoQdHJhbnNhY3Rpb25faGFzaBgCIAEoCRIXCg9zb3VyY2VfY2hhaW5faWQYAyABKA0SGQoRc291cmNlX2NoYWluX3NsdWcYBCABKAkSHAoUZGVzdGluYXRpb25fY2hhaW5faWQYBSABKA0SHgoWZGVzdGluYXRpb25fY2hhaW5fc2x1ZxgGIAEoCRIXCg9hY2NvdW50X2FkZHJlc3MYByABKAkSDgoGYW1vdW50GAggASgJEhgKEGFtb3VudF9mb3JtYXR0ZWQYCSABKAESEgoKYW1vdW50X3VzZBgKIAEoARIWCg5hbW91bnRfb3V0X21pbhgLIAEoCRIQCghkZWFkbGluZRgMIAEoAxIZChFyZWNpcGllbnRfYWRkcmVzcxgNIAEoCRISCgpib25kZXJfZmVlGA4gASgJEhwKFGJvbmRlcl9mZWVfZm9ybWF0dGVkGA8gASgBEhYKDmJvbmRlcl9mZWVfdXNkGBAgASgBEg4KBmJvbmRlZBgRIAEoCBIdChVib25kX3RyYW5zYWN0aW9uX2hhc2gYEiABKAkSFgoOYm9uZGVyX2FkZHJlc3MYEyABKAkSDQoFdG9rZW4YFCABKAkSEQoJdGltZXN0YW1wGBUgASgDEj0KBXN0YXRlGBYgASgOMi4uaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlLlN0YXRlEhoKEm90aGVyX3RyYW5zZmVyX2lkcxgXIAMoCRIvCgdkZXRhaWxzGBggASgLMh4uaG9wLmJyaWRnZS52MS5UcmFuc2ZlckRldGFpbHMiRwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESCgoGQk9OREVEEAISDgoKVU5CT05EQUJMRRADIr8DCg9UcmFuc2ZlckRldGFpbHMSOQoIc3Vic3RhdGUYASABKA4yJy5ob3AuYnJpZGdlLnYxLlRyYW5zZmVyRGV0YWlscy5TdWJzdGF0ZRIXCg9yZWNlaXZlZF9hbW91bnQYAiABKAkSFgoOcmVjZWl2ZWRfdG9rZW4YAyABKAkSKgoGc291cmNlGAQgASgLMhouaG9wLmJyaWRnZS52MS5UcmFuc2ZlckxlZxIvCgtkZXN0aW5hdGlvbhgFIAEoCzIaLmhvcC5icmlkZ2UudjEuVHJhbnNmZXJMZWcSHQoVZXN0aW1hdGVkX2RlbGl2ZXJ5X2F0GAYgASgDIsMBCghTdWJzdGF0ZRIYChRTVUJTVEFURV9VTlNQRUNJRklFRBAAEhYKEldBSVRJTkdfRk9SX0JPTkRFUhABEhsKF1dBSVRJTkdfRk9SX0FUVEVTVEFUSU9OEAISFwoTV0FJVElOR19GT1JfTUVTU0FHRRADEhoKFldBSVRJTkdfRk9SX1NFVFRMRU1FTlQQBBIQCgxXSVRIRFJBV0FCTEUQBRIMCghSRUNFSVZFRBAGEhMKD1JFQ0VJVkVEX0hUT0tFThAHIkgKC1RyYW5zZmVyTGVnEhQKDGJsb2NrX251bWJlchgBIAEoAxIRCgl0aW1lc3RhbXAYAiABKAMSEAoIaXNfZmluYWwYAyABKAgixAEKFExpc3RUcmFuc2ZlcnNSZXF1ZXN0Eg8KB2FjY291bnQYASABKAkSDQoFc3RhdGUYAiABKAkSDQoFdG9rZW4YAyABKAkSEgoKZnJvbV9jaGFpbhgEIAEoCRIQCgh0b19jaGFpbhgFIAEoCRIPCgduZXR3b3JrGAYgASgJEhYKCXBhZ2Vfc2l6ZRgHIAEoDUgAiAEBEhIKCnBhZ2VfdG9rZW4YCCABKAkSDAoEdmlldxgJIAEoCUIMCgpfcGFnZV9zaXplIoMBChVMaXN0VHJhbnNmZXJzUmVzcG9uc2USOwoJdHJhbnNmZXJzGAEgAygLMiguaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIUCgxjb3ZlcmVkX2Zyb20YAyABKAMinQEKFVdhdGNoVHJhbnNmZXJzUmVxdWVzdBITCgt0cmFuc2Zlcl9pZBgBIAMoCRIVCg10cmFuc2Zlcl9oYXNoGAIgAygJEg8KB2FjY291bnQYAyABKAkSDwoHbmV0d29yaxgEIAEoCRIMCgR2aWV3GAUgASgJEhQKDHJlc3VtZV90b2tlbhgGIAEoCRISCgpmcm9tX2NoYWluGAcgASgJItUBChZXYXRjaFRyYW5zZmVyc1Jlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgBIAEoCRI8Cgh0cmFuc2ZlchgCIAEoCzIoLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZUgAEjEKB3Vua25vd24YAyABKAsyHi5ob3AuYnJpZGdlLnYxLlVua25vd25UcmFuc2ZlckgAEisKCGJvb2ttYXJrGAQgASgLMhcuaG9wLmJyaWRnZS52MS5Cb29rbWFya0gAQgcKBWV2ZW50Ik8KD1Vua25vd25UcmFuc2ZlchITCgt0cmFuc2Zlcl9pZBgBIAEoCRIVCg10cmFuc2Zlcl9oYXNoGAIgASgJEhAKCGlzX2ZpbmFsGAMgASgIIgoKCEJvb2ttYXJrIucBChpMaXN0QXZhaWxhYmxlUm91dGVzUmVxdWVzdBIPCgduZXR3b3JrGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmZyb21fY2hhaW4YAyABKAkSEAoIdG9fY2hhaW4YBCABKAkSRgoHcnBjX3VybBgFIAMoCzI1LmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgGIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKG0xpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZRIkCgZyb3V0ZXMYASADKAsyFC5ob3AuYnJpZGdlLnYxLlJvdXRlIrYBCgVSb3V0ZRINCgV0b2tlbhgBIAEoCRIZChFzb3VyY2VfY2hhaW5fc2x1ZxgCIAEoCRIXCg9zb3VyY2VfY2hhaW5faWQYAyABKA0SHgoWZGVzdGluYXRpb25fY2hhaW5fc2x1ZxgEIAEoCRIcChRkZXN0aW5hdGlvbl9jaGFpbl9pZBgFIAEoDRIsCgdkZXRhaWxzGAYgASgLMhsuaG9wLmJyaWRnZS52MS5Sb3V0ZURldGFpbHMigwEKDFJvdXRlRGV0YWlscxItCgZzb3VyY2UYASABKAsyHS5ob3AuYnJpZGdlLnYxLlJvdXRlQ29udHJhY3RzEjIKC2Rlc3RpbmF0aW9uGAIgASgLMh0uaG9wLmJyaWRnZS52MS5Sb3V0ZUNvbnRyYWN0cxIQCghkZWNpbWFscxgDIAEoDSJtCg5Sb3V0ZUNvbnRyYWN0cxIVCg10b2tlbl9hZGRyZXNzGAEgASgJEhcKD2hfdG9rZW5fYWRkcmVzcxgCIAEoCRIWCg5icmlkZ2VfYWRkcmVzcxgDIAEoCRITCgthbW1fYWRkcmVzcxgEIAEoCTKqBgoNQnJpZGdlU2VydmljZRJhCghHZXRRdW90ZRIeLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXF1ZXN0Gh8uaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlc3BvbnNlIhSQAgGC0+STAgsSCS92MS9xdW90ZRJ0Cg5CYXRjaEdldFF1b3RlcxIkLmhvcC5icmlkZ2UudjEuQmF0Y2hHZXRRdW90ZXNSZXF1ZXN0GiUuaG9wLmJyaWRnZS52MS5CYXRjaEdldFF1b3Rlc1Jlc3BvbnNlIhWQAgGC0+STAgwSCi92MS9xdW90ZXMShgEKEUdldFRyYW5zZmVyU3RhdHVzEicuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QaKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UiHpACAYLT5JMCFRITL3YxL3RyYW5zZmVyLXN0YXR1cxJ0Cg1MaXN0VHJhbnNmZXJzEiMuaG9wLmJyaWRnZS52MS5MaXN0VHJhbnNmZXJzUmVxdWVzdBokLmhvcC5icmlkZ2UudjEuTGlzdFRyYW5zZmVyc1Jlc3BvbnNlIhiQAgGC0+STAg8SDS92MS90cmFuc2ZlcnMSqAEKDldhdGNoVHJhbnNmZXJzEiQuaG9wLmJyaWRnZS52MS5XYXRjaFRyYW5zZmVyc1JlcXVlc3QaJS5ob3AuYnJpZGdlLnYxLldhdGNoVHJhbnNmZXJzUmVzcG9uc2UiR5ACAfLnGCUKDHJlc3VtZV90b2tlbhIFZXZlbnQaDHJlc3VtZV90b2tlbiAygtPkkwIVEhMvdjEvdHJhbnNmZXJzOndhdGNoMAESlQEKE0xpc3RBdmFpbGFibGVSb3V0ZXMSKS5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXF1ZXN0GiouaG9wLmJyaWRnZS52MS5MaXN0QXZhaWxhYmxlUm91dGVzUmVzcG9uc2UiJ5ACAYLT5JMCHmIGcm91dGVzEhQvdjEvYXZhaWxhYmxlLXJvdXRlc2IGcHJvdG8z", [file_google_api_annotations, file_hop_http_v1_event_stream]);
+  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSKdAgoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgIIAEoCRIWCg5yZWNlaXZlX2Ftb3VudBgJIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9zbGlwcGFnZSKdAgoQR2V0UXVvdGVSZXNwb25zZRIRCglhbW91bnRfaW4YASABKAkSEAoIc2xpcHBhZ2UYAiABKAESFgoOYW1vdW50X291dF9taW4YAyABKAkSIgoaZGVzdGluYXRpb25fYW1vdW50X291dF9taW4YBCABKAkSEgoKYm9uZGVyX2ZlZRgFIAEoCRIaChJlc3RpbWF0ZWRfcmVjZWl2ZWQYBiABKAkSGgoSZXN0aW1hdGVkX3JlY2lldmVkGAcgASgJEhAKCGRlYWRsaW5lGAggASgDEhwKFGRlc3RpbmF0aW9uX2RlYWRsaW5lGAkgASgDEiwKB2RldGFpbHMYCiABKAsyGy5ob3AuYnJpZGdlLnYxLlF1b3RlRGV0YWlscyLPBAoMUXVvdGVEZXRhaWxzEhIKCmFtb3VudF9vdXQYASABKAkSGgoScmVxdWlyZWRfbGlxdWlkaXR5GAIgASgJEhsKE2JvbmRlcl9mZWVfcmVsYXRpdmUYAyABKAkSGwoTYWRqdXN0ZWRfYm9uZGVyX2ZlZRgEIAEoCRIaChJkZXN0aW5hdGlvbl90eF9mZWUYBSABKAkSIwobYWRqdXN0ZWRfZGVzdGluYXRpb25fdHhfZmVlGAYgASgJEhEKCXRvdGFsX2ZlZRgHIAEoCRIPCgdmZWVfYnBzGAggASgNEgwKBHJhdGUYCSABKAESGQoMcHJpY2VfaW1wYWN0GAogASgBSACIAQESEgoKbHBfZmVlX2JwcxgLIAEoDRIPCgdscF9mZWVzGAwgASgJEioKBmxpbWl0cxgNIAEoCzIaLmhvcC5icmlkZ2UudjEuUXVvdGVMaW1pdHMSMgoNZGVsaXZlcnlfdGltZRgOIAEoCzIbLmhvcC5icmlkZ2UudjEuRGVsaXZlcnlUaW1lEioKA2dhcxgPIAEoCzIdLmhvcC5icmlkZ2UudjEuRGVzdGluYXRpb25HYXMSKgoGcHJpY2VzGBAgASgLMhouaG9wLmJyaWRnZS52MS5RdW90ZVByaWNlcxIUCgxzb3VyY2VfYmxvY2sYESABKAMSGQoRZGVzdGluYXRpb25fYmxvY2sYEiABKAMSEwoLb2JzZXJ2ZWRfYXQYEyABKAMSEwoLdmFsaWRfdW50aWwYFCABKANCDwoNX3ByaWNlX2ltcGFjdCKZAgoLUXVvdGVMaW1pdHMSEgoKbWluX2Ftb3VudBgBIAEoCRIbChNhdmFpbGFibGVfbGlxdWlkaXR5GAIgASgJEh4KFmlzX2xpcXVpZGl0eV9hdmFpbGFibGUYAyABKAgSQgoPbGlxdWlkaXR5X2Jhc2lzGAQgASgOMikuaG9wLmJyaWRnZS52MS5RdW90ZUxpbWl0cy5MaXF1aWRpdHlCYXNpcyJ1Cg5MaXF1aWRpdHlCYXNpcxIfChtMSVFVSURJVFlfQkFTSVNfVU5TUEVDSUZJRUQQABIRCg1CT05ERVJfQ1JFRElUEAESEwoPQ0NUUF9CVVJOX0xJTUlUEAISDQoJVU5MSU1JVEVEEAMSCwoHVU5LTk9XThAEIkkKDERlbGl2ZXJ5VGltZRITCgtwNTBfc2Vjb25kcxgBIAEoDRITCgtwOTBfc2Vjb25kcxgCIAEoDRIPCgdzYW1wbGVzGAMgASgNIkYKDkRlc3RpbmF0aW9uR2FzEhEKCWdhc19saW1pdBgBIAEoCRIRCglnYXNfcHJpY2UYAiABKAkSDgoGbDFfZmVlGAMgASgJIpYBCgtRdW90ZVByaWNlcxIRCgl0b2tlbl91c2QYASABKAESEgoKbmF0aXZlX3VzZBgCIAEoARIUCgx0b2tlbl9zb3VyY2UYAyABKAkSGAoQdG9rZW5fdXBkYXRlZF9hdBgEIAEoAxIVCg1uYXRpdmVfc291cmNlGAUgASgJEhkKEW5hdGl2ZV91cGRhdGVkX2F0GAYgASgDItEBChVCYXRjaEdldFF1b3Rlc1JlcXVlc3QSDQoFdG9rZW4YASABKAkSEgoKZnJvbV9jaGFpbhgCIAEoCRIQCgh0b19jaGFpbhgDIAMoCRIOCgZhbW91bnQYBCADKAkSFQoIc2xpcHBhZ2UYBSABKAFIAIgBARIPCgduZXR3b3JrGAYgASgJEgwKBHZpZXcYByABKAkSMAoIcmVxdWVzdHMYCCADKAsyHi5ob3AuYnJpZGdlLnYxLkdldFF1b3RlUmVxdWVzdEILCglfc2xpcHBhZ2UiRQoWQmF0Y2hHZXRRdW90ZXNSZXNwb25zZRIrCgdyZXN1bHRzGAEgAygLMhouaG9wLmJyaWRnZS52MS5RdW90ZVJlc3VsdCK6AQoLUXVvdGVSZXN1bHQSEgoKZnJvbV9jaGFpbhgBIAEoCRIQCgh0b19jaGFpbhgCIAEoCRINCgV0b2tlbhgDIAEoCRIOCgZhbW91bnQYBCABKAkSMAoFcXVvdGUYBSABKAsyHy5ob3AuYnJpZGdlLnYxLkdldFF1b3RlUmVzcG9uc2VIABIqCgVlcnJvchgGIAEoCzIZLmhvcC5icmlkZ2UudjEuUXVvdGVFcnJvckgAQggKBnJlc3VsdCJKCgpRdW90ZUVycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSDQoFZmllbGQYBCABKAki9AEKGEdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdBITCgt0cmFuc2Zlcl9pZBgBIAEoCRIVCg10cmFuc2Zlcl9oYXNoGAIgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAyABKAkSDwoHbmV0d29yaxgEIAEoCRJECgdycGNfdXJsGAUgAygLMjMuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgGIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIuAFChlHZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlEhMKC3RyYW5zZmVyX2lkGAEgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEhkKEXNvdXJjZV9jaGFpbl9zbHVnGAQgASgJEhwKFGRlc3RpbmF0aW9uX2NoYWluX2lkGAUgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBiABKAkSFwoPYWNjb3VudF9hZGRyZXNzGAcgASgJEg4KBmFtb3VudBgIIAEoCRIYChBhbW91bnRfZm9ybWF0dGVkGAkgASgBEhIKCmFtb3VudF91c2QYCiABKAESFgoOYW1vdW50X291dF9taW4YCyABKAkSEAoIZGVhZGxpbmUYDCABKAMSGQoRcmVjaXBpZW50X2FkZHJlc3MYDSABKAkSEgoKYm9uZGVyX2ZlZRgOIAEoCRIcChRib25kZXJfZmVlX2Zvcm1hdHRlZBgPIAEoARIWCg5ib25kZXJfZmVlX3VzZBgQIAEoARIOCgZib25kZWQYESABKAgSHQoVYm9uZF90cmFuc2FjdGlvbl9oYXNoGBIgASgJEhYKDmJvbmRlcl9hZGRyZXNzGBMgASgJEg0KBXRva2VuGBQgASgJEhEKCXRpbWVzdGFtcBgVIAEoAxI9CgVzdGF0ZRgWIAEoDjIuLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZS5TdGF0ZRIaChJvdGhlcl90cmFuc2Zlcl9pZHMYFyADKAkSLwoHZGV0YWlscxgYIAEoCzIeLmhvcC5icmlkZ2UudjEuVHJhbnNmZXJEZXRhaWxzIkcKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEgoKBkJPTkRFRBACEg4KClVOQk9OREFCTEUQAyLeAwoPVHJhbnNmZXJEZXRhaWxzEjkKCHN1YnN0YXRlGAEgASgOMicuaG9wLmJyaWRnZS52MS5UcmFuc2ZlckRldGFpbHMuU3Vic3RhdGUSFwoPcmVjZWl2ZWRfYW1vdW50GAIgASgJEhYKDnJlY2VpdmVkX3Rva2VuGAMgASgJEioKBnNvdXJjZRgEIAEoCzIaLmhvcC5icmlkZ2UudjEuVHJhbnNmZXJMZWcSLwoLZGVzdGluYXRpb24YBSABKAsyGi5ob3AuYnJpZGdlLnYxLlRyYW5zZmVyTGVnEiIKFWVzdGltYXRlZF9kZWxpdmVyeV9hdBgGIAEoA0gAiAEBIsMBCghTdWJzdGF0ZRIYChRTVUJTVEFURV9VTlNQRUNJRklFRBAAEhYKEldBSVRJTkdfRk9SX0JPTkRFUhABEhsKF1dBSVRJTkdfRk9SX0FUVEVTVEFUSU9OEAISFwoTV0FJVElOR19GT1JfTUVTU0FHRRADEhoKFldBSVRJTkdfRk9SX1NFVFRMRU1FTlQQBBIQCgxXSVRIRFJBV0FCTEUQBRIMCghSRUNFSVZFRBAGEhMKD1JFQ0VJVkVEX0hUT0tFThAHQhgKFl9lc3RpbWF0ZWRfZGVsaXZlcnlfYXQiSAoLVHJhbnNmZXJMZWcSFAoMYmxvY2tfbnVtYmVyGAEgASgDEhEKCXRpbWVzdGFtcBgCIAEoAxIQCghpc19maW5hbBgDIAEoCCLEAQoUTGlzdFRyYW5zZmVyc1JlcXVlc3QSDwoHYWNjb3VudBgBIAEoCRINCgVzdGF0ZRgCIAEoCRINCgV0b2tlbhgDIAEoCRISCgpmcm9tX2NoYWluGAQgASgJEhAKCHRvX2NoYWluGAUgASgJEg8KB25ldHdvcmsYBiABKAkSFgoJcGFnZV9zaXplGAcgASgNSACIAQESEgoKcGFnZV90b2tlbhgIIAEoCRIMCgR2aWV3GAkgASgJQgwKCl9wYWdlX3NpemUimgEKFUxpc3RUcmFuc2ZlcnNSZXNwb25zZRI7Cgl0cmFuc2ZlcnMYASADKAsyKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhQKDGNvdmVyZWRfZnJvbRgDIAEoAxIVCg1jb3ZlcmVkX3VudGlsGAQgASgDIp0BChVXYXRjaFRyYW5zZmVyc1JlcXVlc3QSEwoLdHJhbnNmZXJfaWQYASADKAkSFQoNdHJhbnNmZXJfaGFzaBgCIAMoCRIPCgdhY2NvdW50GAMgASgJEg8KB25ldHdvcmsYBCABKAkSDAoEdmlldxgFIAEoCRIUCgxyZXN1bWVfdG9rZW4YBiABKAkSEgoKZnJvbV9jaGFpbhgHIAEoCSLVAQoWV2F0Y2hUcmFuc2ZlcnNSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YASABKAkSPAoIdHJhbnNmZXIYAiABKAsyKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2VIABIxCgd1bmtub3duGAMgASgLMh4uaG9wLmJyaWRnZS52MS5Vbmtub3duVHJhbnNmZXJIABIrCghib29rbWFyaxgEIAEoCzIXLmhvcC5icmlkZ2UudjEuQm9va21hcmtIAEIHCgVldmVudCJPCg9Vbmtub3duVHJhbnNmZXISEwoLdHJhbnNmZXJfaWQYASABKAkSFQoNdHJhbnNmZXJfaGFzaBgCIAEoCRIQCghpc19maW5hbBgDIAEoCCIKCghCb29rbWFyayLeAQoUR2V0V2l0aGRyYXdhbFJlcXVlc3QSEwoLdHJhbnNmZXJfaWQYASABKAkSFQoNdHJhbnNmZXJfaGFzaBgCIAEoCRIYChB0cmFuc2FjdGlvbl9oYXNoGAMgASgJEg8KB25ldHdvcmsYBCABKAkSQAoHcnBjX3VybBgFIAMoCzIvLmhvcC5icmlkZ2UudjEuR2V0V2l0aGRyYXdhbFJlcXVlc3QuUnBjVXJsRW50cnkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASK5BQoVR2V0V2l0aGRyYXdhbFJlc3BvbnNlEhMKC3RyYW5zZmVyX2lkGAEgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAiABKAkSDQoFdG9rZW4YAyABKAkSGQoRc291cmNlX2NoYWluX3NsdWcYBCABKAkSFwoPc291cmNlX2NoYWluX2lkGAUgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBiABKAkSHAoUZGVzdGluYXRpb25fY2hhaW5faWQYByABKA0SGQoRcmVjaXBpZW50X2FkZHJlc3MYCCABKAkSDgoGYW1vdW50GAkgASgJEjkKBXN0YXRlGAogASgOMiouaG9wLmJyaWRnZS52MS5HZXRXaXRoZHJhd2FsUmVzcG9uc2UuU3RhdGUSGQoMYXZhaWxhYmxlX2F0GAsgASgDSAGIAQESIQoZcmVjZWl2ZWRfdHJhbnNhY3Rpb25faGFzaBgMIAEoCRIaChJvdGhlcl90cmFuc2Zlcl9pZHMYDSADKAkSMgoMbWVya2xlX3Byb29mGA4gASgLMhouaG9wLmJyaWRnZS52MS5NZXJrbGVQcm9vZkgAEioKBGNjdHAYDyABKAsyGi5ob3AuYnJpZGdlLnYxLkNjdHBNZXNzYWdlSAAitQEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDAoIUkVDRUlWRUQQARIWChJXQUlUSU5HX0ZPUl9DT01NSVQQAhIUChBXQUlUSU5HX0ZPUl9ST09UEAMSEAoMV0lUSERSQVdBQkxFEAQSGwoXV0FJVElOR19GT1JfQVRURVNUQVRJT04QBRIOCgpSRURFRU1BQkxFEAYSCwoHQkxPQ0tFRBAHEg0KCUFVVE9NQVRJQxAIQgcKBXByb29mQg8KDV9hdmFpbGFibGVfYXQimwIKC01lcmtsZVByb29mEhYKDmJyaWRnZV9hZGRyZXNzGAEgASgJEhYKDnRyYW5zZmVyX25vbmNlGAIgASgJEhIKCmJvbmRlcl9mZWUYAyABKAkSFgoOYW1vdW50X291dF9taW4YBCABKAkSEAoIZGVhZGxpbmUYBSABKAkSEQoJcm9vdF9oYXNoGAYgASgJEiIKGnRyYW5zZmVyX3Jvb3RfdG90YWxfYW1vdW50GAcgASgJEh4KFnRyYW5zZmVyX2lkX3RyZWVfaW5kZXgYCCABKA0SEAoIc2libGluZ3MYCSADKAkSFAoMdG90YWxfbGVhdmVzGAogASgNEh8KF2NvbW1pdF90cmFuc2FjdGlvbl9oYXNoGAsgASgJIm0KC0NjdHBNZXNzYWdlEiMKG21lc3NhZ2VfdHJhbnNtaXR0ZXJfYWRkcmVzcxgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC2F0dGVzdGF0aW9uGAMgASgJSACIAQFCDgoMX2F0dGVzdGF0aW9uIucBChpMaXN0QXZhaWxhYmxlUm91dGVzUmVxdWVzdBIPCgduZXR3b3JrGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmZyb21fY2hhaW4YAyABKAkSEAoIdG9fY2hhaW4YBCABKAkSRgoHcnBjX3VybBgFIAMoCzI1LmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgGIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKG0xpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZRIkCgZyb3V0ZXMYASADKAsyFC5ob3AuYnJpZGdlLnYxLlJvdXRlIrYBCgVSb3V0ZRINCgV0b2tlbhgBIAEoCRIZChFzb3VyY2VfY2hhaW5fc2x1ZxgCIAEoCRIXCg9zb3VyY2VfY2hhaW5faWQYAyABKA0SHgoWZGVzdGluYXRpb25fY2hhaW5fc2x1ZxgEIAEoCRIcChRkZXN0aW5hdGlvbl9jaGFpbl9pZBgFIAEoDRIsCgdkZXRhaWxzGAYgASgLMhsuaG9wLmJyaWRnZS52MS5Sb3V0ZURldGFpbHMigwEKDFJvdXRlRGV0YWlscxItCgZzb3VyY2UYASABKAsyHS5ob3AuYnJpZGdlLnYxLlJvdXRlQ29udHJhY3RzEjIKC2Rlc3RpbmF0aW9uGAIgASgLMh0uaG9wLmJyaWRnZS52MS5Sb3V0ZUNvbnRyYWN0cxIQCghkZWNpbWFscxgDIAEoDSJtCg5Sb3V0ZUNvbnRyYWN0cxIVCg10b2tlbl9hZGRyZXNzGAEgASgJEhcKD2hfdG9rZW5fYWRkcmVzcxgCIAEoCRIWCg5icmlkZ2VfYWRkcmVzcxgDIAEoCRITCgthbW1fYWRkcmVzcxgEIAEoCTKhBwoNQnJpZGdlU2VydmljZRJhCghHZXRRdW90ZRIeLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXF1ZXN0Gh8uaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlc3BvbnNlIhSQAgGC0+STAgsSCS92MS9xdW90ZRJ0Cg5CYXRjaEdldFF1b3RlcxIkLmhvcC5icmlkZ2UudjEuQmF0Y2hHZXRRdW90ZXNSZXF1ZXN0GiUuaG9wLmJyaWRnZS52MS5CYXRjaEdldFF1b3Rlc1Jlc3BvbnNlIhWQAgGC0+STAgwSCi92MS9xdW90ZXMShgEKEUdldFRyYW5zZmVyU3RhdHVzEicuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QaKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UiHpACAYLT5JMCFRITL3YxL3RyYW5zZmVyLXN0YXR1cxJ0Cg1MaXN0VHJhbnNmZXJzEiMuaG9wLmJyaWRnZS52MS5MaXN0VHJhbnNmZXJzUmVxdWVzdBokLmhvcC5icmlkZ2UudjEuTGlzdFRyYW5zZmVyc1Jlc3BvbnNlIhiQAgGC0+STAg8SDS92MS90cmFuc2ZlcnMSqAEKDldhdGNoVHJhbnNmZXJzEiQuaG9wLmJyaWRnZS52MS5XYXRjaFRyYW5zZmVyc1JlcXVlc3QaJS5ob3AuYnJpZGdlLnYxLldhdGNoVHJhbnNmZXJzUmVzcG9uc2UiR5ACAfLnGCUKDHJlc3VtZV90b2tlbhIFZXZlbnQaDHJlc3VtZV90b2tlbiAygtPkkwIVEhMvdjEvdHJhbnNmZXJzOndhdGNoMAESdQoNR2V0V2l0aGRyYXdhbBIjLmhvcC5icmlkZ2UudjEuR2V0V2l0aGRyYXdhbFJlcXVlc3QaJC5ob3AuYnJpZGdlLnYxLkdldFdpdGhkcmF3YWxSZXNwb25zZSIZkAIBgtPkkwIQEg4vdjEvd2l0aGRyYXdhbBKVAQoTTGlzdEF2YWlsYWJsZVJvdXRlcxIpLmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QaKi5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZSInkAIBgtPkkwIeYgZyb3V0ZXMSFC92MS9hdmFpbGFibGUtcm91dGVzYgZwcm90bzM", [file_google_api_annotations, file_hop_http_v1_event_stream]);
 
 /**
  * The transfer to estimate.
@@ -47,14 +48,14 @@ export type GetQuoteRequest = Message<"hop.bridge.v1.GetQuoteRequest"> & {
   token: string;
 
   /**
-   * Slug of the source chain. Required.
+   * Slug (in any case) or chain ID of the source chain. Required.
    *
    * @generated from field: string from_chain = 3;
    */
   fromChain: string;
 
   /**
-   * Slug of the destination chain. Required.
+   * Slug (in any case) or chain ID of the destination chain. Required.
    *
    * @generated from field: string to_chain = 4;
    */
@@ -260,12 +261,12 @@ export type QuoteDetails = Message<"hop.bridge.v1.QuoteDetails"> & {
   rate: number;
 
   /**
-   * By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. 0 where the pools
-   * cannot swap a tiny amount.
+   * By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. Left out where the
+   * pools cannot swap a tiny amount.
    *
-   * @generated from field: double price_impact = 10;
+   * @generated from field: optional double price_impact = 10;
    */
-  priceImpact: number;
+  priceImpact?: number | undefined;
 
   /**
    * Fee of the pool on the destination chain that Hop's own clients show, in hundredths of a percent. It is part of the
@@ -290,7 +291,7 @@ export type QuoteDetails = Message<"hop.bridge.v1.QuoteDetails"> & {
   limits?: QuoteLimits | undefined;
 
   /**
-   * How long transfers on this route took, by the index of this server.
+   * How long transfers on this route took, by the index of this server. Left out without samples.
    *
    * @generated from field: hop.bridge.v1.DeliveryTime delivery_time = 14;
    */
@@ -447,21 +448,21 @@ export const QuoteLimits_LiquidityBasisSchema: GenEnum<QuoteLimits_LiquidityBasi
  */
 export type DeliveryTime = Message<"hop.bridge.v1.DeliveryTime"> & {
   /**
-   * Half of the transfers were faster, in seconds; 0 without samples.
+   * Half of the transfers were faster, in seconds.
    *
    * @generated from field: uint32 p50_seconds = 1;
    */
   p50Seconds: number;
 
   /**
-   * Nine of ten transfers were faster, in seconds; 0 without samples.
+   * Nine of ten transfers were faster, in seconds.
    *
    * @generated from field: uint32 p90_seconds = 2;
    */
   p90Seconds: number;
 
   /**
-   * Number of transfers; 0 if this server has no index.
+   * Number of transfers, at least 1.
    *
    * @generated from field: uint32 samples = 3;
    */
@@ -582,15 +583,15 @@ export type BatchGetQuotesRequest = Message<"hop.bridge.v1.BatchGetQuotesRequest
   token: string;
 
   /**
-   * Slug of the source chain. Required without `requests`.
+   * Slug (in any case) or chain ID of the source chain. Required without `requests`.
    *
    * @generated from field: string from_chain = 2;
    */
   fromChain: string;
 
   /**
-   * Slugs of the destination chains, in the order of the results; none: every chain to which there is a route, in the
-   * order of available routes.
+   * Slugs (in any case) or chain IDs of the destination chains, in the order of the results; none: every chain to which
+   * there is a route, in the order of available routes.
    *
    * @generated from field: repeated string to_chain = 3;
    */
@@ -668,14 +669,14 @@ export const BatchGetQuotesResponseSchema: GenMessage<BatchGetQuotesResponse> = 
  */
 export type QuoteResult = Message<"hop.bridge.v1.QuoteResult"> & {
   /**
-   * Source chain, as requested.
+   * Slug of the source chain; the requested text if there is no such chain.
    *
    * @generated from field: string from_chain = 1;
    */
   fromChain: string;
 
   /**
-   * Destination chain, as requested.
+   * Slug of the destination chain; the requested text if there is no such chain.
    *
    * @generated from field: string to_chain = 2;
    */
@@ -1098,11 +1099,11 @@ export type TransferDetails = Message<"hop.bridge.v1.TransferDetails"> & {
 
   /**
    * When half of the transfers of this route would have been received, in Unix seconds: `timestamp` plus the route's
-   * p50. 0 if this server does not know it.
+   * p50. Left out if this server does not know it.
    *
-   * @generated from field: int64 estimated_delivery_at = 6;
+   * @generated from field: optional int64 estimated_delivery_at = 6;
    */
-  estimatedDeliveryAt: bigint;
+  estimatedDeliveryAt?: bigint | undefined;
 };
 
 /**
@@ -1252,14 +1253,14 @@ export type ListTransfersRequest = Message<"hop.bridge.v1.ListTransfersRequest">
   token: string;
 
   /**
-   * Only transfers from this chain (slug).
+   * Only transfers from this chain (slug in any case, or chain ID).
    *
    * @generated from field: string from_chain = 4;
    */
   fromChain: string;
 
   /**
-   * Only transfers to this chain (slug).
+   * Only transfers to this chain (slug in any case, or chain ID).
    *
    * @generated from field: string to_chain = 5;
    */
@@ -1322,11 +1323,20 @@ export type ListTransfersResponse = Message<"hop.bridge.v1.ListTransfersResponse
   nextPageToken: string;
 
   /**
-   * Since when every chain is indexed, in Unix seconds: transfers sent before may be missing.
+   * Since when the chains that the filters can touch are indexed, in Unix seconds: transfers sent before may be missing. The time
+   * of a block that was read; where the whole history of these chains was, 17 June 2021, when Hop's first contract was deployed.
    *
    * @generated from field: int64 covered_from = 3;
    */
   coveredFrom: bigint;
+
+  /**
+   * Up to when they are indexed, in Unix seconds: the time of the newest block that was read, of the chain where it is oldest. What
+   * happened later may be missing.
+   *
+   * @generated from field: int64 covered_until = 4;
+   */
+  coveredUntil: bigint;
 };
 
 /**
@@ -1387,7 +1397,7 @@ export type WatchTransfersRequest = Message<"hop.bridge.v1.WatchTransfersRequest
   resumeToken: string;
 
   /**
-   * Slug of the chain on which to look first.
+   * Slug (in any case) or chain ID of the chain on which to look first.
    *
    * @generated from field: string from_chain = 7;
    */
@@ -1504,6 +1514,400 @@ export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
   messageDesc(file_hop_bridge_v1_bridge, 20);
 
 /**
+ * Identifies a transfer, as GetTransferStatusRequest does.
+ *
+ * @generated from message hop.bridge.v1.GetWithdrawalRequest
+ */
+export type GetWithdrawalRequest = Message<"hop.bridge.v1.GetWithdrawalRequest"> & {
+  /**
+   * Transfer ID: 32 bytes as 0x-prefixed hex, upper or lower case. For a transfer from ethereum it is the hash of the
+   * sending transaction, for a CCTP transfer a decimal nonce.
+   *
+   * @generated from field: string transfer_id = 1;
+   */
+  transferId: string;
+
+  /**
+   * Hash of the transaction that sent or delivered the transfer, 0x-prefixed hex, upper or lower case.
+   *
+   * @generated from field: string transfer_hash = 2;
+   */
+  transferHash: string;
+
+  /**
+   * Another name for `transfer_hash`. If both are given, they must be equal.
+   *
+   * @generated from field: string transaction_hash = 3;
+   */
+  transactionHash: string;
+
+  /**
+   * `mainnet` (the default) or `goerli`.
+   *
+   * @generated from field: string network = 4;
+   */
+  network: string;
+
+  /**
+   * RPC endpoints to use for this request only, as a map from chain slug to URL.
+   *
+   * @generated from field: map<string, string> rpc_url = 5;
+   */
+  rpcUrl: { [key: string]: string };
+};
+
+/**
+ * Describes the message hop.bridge.v1.GetWithdrawalRequest.
+ * Use `create(GetWithdrawalRequestSchema)` to create a new message.
+ */
+export const GetWithdrawalRequestSchema: GenMessage<GetWithdrawalRequest> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 21);
+
+/**
+ * What it takes to withdraw or redeem a transfer. Hex is lower case.
+ *
+ * JSON prints the names of this enum as they are, so they have no prefix.
+ *
+ * @generated from message hop.bridge.v1.GetWithdrawalResponse
+ */
+export type GetWithdrawalResponse = Message<"hop.bridge.v1.GetWithdrawalResponse"> & {
+  /**
+   * Transfer ID: 0x-prefixed hex; for a transfer from ethereum the transaction hash, for CCTP the decimal nonce.
+   *
+   * @generated from field: string transfer_id = 1;
+   */
+  transferId: string;
+
+  /**
+   * Hash of the sending transaction, 0x-prefixed hex.
+   *
+   * @generated from field: string transaction_hash = 2;
+   */
+  transactionHash: string;
+
+  /**
+   * Token symbol.
+   *
+   * @generated from field: string token = 3;
+   */
+  token: string;
+
+  /**
+   * Slug of the source chain.
+   *
+   * @generated from field: string source_chain_slug = 4;
+   */
+  sourceChainSlug: string;
+
+  /**
+   * Chain ID of the source chain.
+   *
+   * @generated from field: uint32 source_chain_id = 5;
+   */
+  sourceChainId: number;
+
+  /**
+   * Slug of the destination chain.
+   *
+   * @generated from field: string destination_chain_slug = 6;
+   */
+  destinationChainSlug: string;
+
+  /**
+   * Chain ID of the destination chain.
+   *
+   * @generated from field: uint32 destination_chain_id = 7;
+   */
+  destinationChainId: number;
+
+  /**
+   * Recipient at the destination, 0x-prefixed hex.
+   *
+   * @generated from field: string recipient_address = 8;
+   */
+  recipientAddress: string;
+
+  /**
+   * Amount transferred, in the token's smallest unit, as in the status: a withdrawal pays it without a fee and without a swap, on
+   * an L2 in hTokens.
+   *
+   * @generated from field: string amount = 9;
+   */
+  amount: string;
+
+  /**
+   * What can be done now.
+   *
+   * @generated from field: hop.bridge.v1.GetWithdrawalResponse.State state = 10;
+   */
+  state: GetWithdrawalResponse_State;
+
+  /**
+   * From when anybody may commit the transfers that wait on the source chain, in Unix seconds; a bonder may at any time. Left
+   * out where no time is known.
+   *
+   * @generated from field: optional int64 available_at = 11;
+   */
+  availableAt?: bigint | undefined;
+
+  /**
+   * Hash of the transaction that paid the recipient, 0x-prefixed hex; empty if there is none yet or it has not been found.
+   *
+   * @generated from field: string received_transaction_hash = 12;
+   */
+  receivedTransactionHash: string;
+
+  /**
+   * IDs of the other transfers that the same transaction sent, in log order.
+   *
+   * @generated from field: repeated string other_transfer_ids = 13;
+   */
+  otherTransferIds: string[];
+
+  /**
+   * What the contract of the destination asks for. Not set while there is none.
+   *
+   * @generated from oneof hop.bridge.v1.GetWithdrawalResponse.proof
+   */
+  proof: {
+    /**
+     * Arguments of `withdraw` on Hop's bridge.
+     *
+     * @generated from field: hop.bridge.v1.MerkleProof merkle_proof = 14;
+     */
+    value: MerkleProof;
+    case: "merkleProof";
+  } | {
+    /**
+     * Arguments of `receiveMessage` on Circle's MessageTransmitter.
+     *
+     * @generated from field: hop.bridge.v1.CctpMessage cctp = 15;
+     */
+    value: CctpMessage;
+    case: "cctp";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hop.bridge.v1.GetWithdrawalResponse.
+ * Use `create(GetWithdrawalResponseSchema)` to create a new message.
+ */
+export const GetWithdrawalResponseSchema: GenMessage<GetWithdrawalResponse> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 22);
+
+/**
+ * What can be done for the recipient now.
+ *
+ * @generated from enum hop.bridge.v1.GetWithdrawalResponse.State
+ */
+export enum GetWithdrawalResponse_State {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED = 0,
+
+  /**
+   * Nothing: the recipient has been paid.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: RECEIVED = 1;
+   */
+  RECEIVED = 1,
+
+  /**
+   * The transfer is in no committed transfer root yet. `available_at` says from when anybody may commit.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_COMMIT = 2;
+   */
+  WAITING_FOR_COMMIT = 2,
+
+  /**
+   * Its transfer root is committed, and has not reached the destination yet. The proof is complete.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_ROOT = 3;
+   */
+  WAITING_FOR_ROOT = 3,
+
+  /**
+   * Anybody can withdraw it for the recipient: a call of `withdraw` with the proof succeeds at the newest block.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WITHDRAWABLE = 4;
+   */
+  WITHDRAWABLE = 4,
+
+  /**
+   * CCTP: the burn is not attested yet, or the attestation source of this server is switched off, as a `Warning` header
+   * then says.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_ATTESTATION = 5;
+   */
+  WAITING_FOR_ATTESTATION = 5,
+
+  /**
+   * CCTP: anybody can redeem it for the recipient: a call of `receiveMessage` succeeds at the newest block.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: REDEEMABLE = 6;
+   */
+  REDEEMABLE = 6,
+
+  /**
+   * The proof or the message is right, and the contract refuses it. A `Warning` header has its words.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: BLOCKED = 7;
+   */
+  BLOCKED = 7,
+
+  /**
+   * From ethereum: the messenger of the destination chain delivers it. There is no proof.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: AUTOMATIC = 8;
+   */
+  AUTOMATIC = 8,
+}
+
+/**
+ * Describes the enum hop.bridge.v1.GetWithdrawalResponse.State.
+ */
+export const GetWithdrawalResponse_StateSchema: GenEnum<GetWithdrawalResponse_State> = /*@__PURE__*/
+  enumDesc(file_hop_bridge_v1_bridge, 22, 0);
+
+/**
+ * Arguments of `withdraw` on the bridge of the destination, beside recipient and amount. Numbers of 256 bits are decimal
+ * strings: `deadline` too, since it is part of the transfer ID and a sender may choose any.
+ *
+ * @generated from message hop.bridge.v1.MerkleProof
+ */
+export type MerkleProof = Message<"hop.bridge.v1.MerkleProof"> & {
+  /**
+   * Hop's bridge of the token on the destination chain.
+   *
+   * @generated from field: string bridge_address = 1;
+   */
+  bridgeAddress: string;
+
+  /**
+   * Nonce of the transfer, 32 bytes.
+   *
+   * @generated from field: string transfer_nonce = 2;
+   */
+  transferNonce: string;
+
+  /**
+   * Fee that the sender granted the bonder. A withdrawal does not charge it.
+   *
+   * @generated from field: string bonder_fee = 3;
+   */
+  bonderFee: string;
+
+  /**
+   * Minimum output that the sender set for the swap at the destination. A withdrawal makes no swap.
+   *
+   * @generated from field: string amount_out_min = 4;
+   */
+  amountOutMin: string;
+
+  /**
+   * Deadline that the sender set for that swap, in Unix seconds.
+   *
+   * @generated from field: string deadline = 5;
+   */
+  deadline: string;
+
+  /**
+   * Root of the Merkle tree that the source bridge committed.
+   *
+   * @generated from field: string root_hash = 6;
+   */
+  rootHash: string;
+
+  /**
+   * Sum of the amounts of the tree's transfers, in the token's smallest unit.
+   *
+   * @generated from field: string transfer_root_total_amount = 7;
+   */
+  transferRootTotalAmount: string;
+
+  /**
+   * Position of the transfer among the leaves of the tree, from 0.
+   *
+   * @generated from field: uint32 transfer_id_tree_index = 8;
+   */
+  transferIdTreeIndex: number;
+
+  /**
+   * Siblings of the path from the leaf to the root, from the bottom up; none for a tree of one leaf.
+   *
+   * @generated from field: repeated string siblings = 9;
+   */
+  siblings: string[];
+
+  /**
+   * Number of leaves of the tree.
+   *
+   * @generated from field: uint32 total_leaves = 10;
+   */
+  totalLeaves: number;
+
+  /**
+   * Hash of the transaction that committed the root on the source chain.
+   *
+   * @generated from field: string commit_transaction_hash = 11;
+   */
+  commitTransactionHash: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.MerkleProof.
+ * Use `create(MerkleProofSchema)` to create a new message.
+ */
+export const MerkleProofSchema: GenMessage<MerkleProof> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 23);
+
+/**
+ * Arguments of `receiveMessage` on the destination's MessageTransmitter.
+ *
+ * @generated from message hop.bridge.v1.CctpMessage
+ */
+export type CctpMessage = Message<"hop.bridge.v1.CctpMessage"> & {
+  /**
+   * Circle's MessageTransmitter on the destination chain.
+   *
+   * @generated from field: string message_transmitter_address = 1;
+   */
+  messageTransmitterAddress: string;
+
+  /**
+   * The message that the burn emitted.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Signatures of Circle's attesters; left out while there is none.
+   *
+   * @generated from field: optional string attestation = 3;
+   */
+  attestation?: string | undefined;
+};
+
+/**
+ * Describes the message hop.bridge.v1.CctpMessage.
+ * Use `create(CctpMessageSchema)` to create a new message.
+ */
+export const CctpMessageSchema: GenMessage<CctpMessage> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 24);
+
+/**
  * Filters for the list of routes; all are optional.
  *
  * @generated from message hop.bridge.v1.ListAvailableRoutesRequest
@@ -1524,14 +1928,14 @@ export type ListAvailableRoutesRequest = Message<"hop.bridge.v1.ListAvailableRou
   token: string;
 
   /**
-   * Only routes from this chain (slug).
+   * Only routes from this chain (slug in any case, or chain ID).
    *
    * @generated from field: string from_chain = 3;
    */
   fromChain: string;
 
   /**
-   * Only routes to this chain (slug).
+   * Only routes to this chain (slug in any case, or chain ID).
    *
    * @generated from field: string to_chain = 4;
    */
@@ -1557,7 +1961,7 @@ export type ListAvailableRoutesRequest = Message<"hop.bridge.v1.ListAvailableRou
  * Use `create(ListAvailableRoutesRequestSchema)` to create a new message.
  */
 export const ListAvailableRoutesRequestSchema: GenMessage<ListAvailableRoutesRequest> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 21);
+  messageDesc(file_hop_bridge_v1_bridge, 25);
 
 /**
  * The routes, in the order of `@hop-protocol/sdk`.
@@ -1578,7 +1982,7 @@ export type ListAvailableRoutesResponse = Message<"hop.bridge.v1.ListAvailableRo
  * Use `create(ListAvailableRoutesResponseSchema)` to create a new message.
  */
 export const ListAvailableRoutesResponseSchema: GenMessage<ListAvailableRoutesResponse> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 22);
+  messageDesc(file_hop_bridge_v1_bridge, 26);
 
 /**
  * A token with a source and a destination chain.
@@ -1634,7 +2038,7 @@ export type Route = Message<"hop.bridge.v1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 23);
+  messageDesc(file_hop_bridge_v1_bridge, 27);
 
 /**
  * The contracts of a route.
@@ -1669,7 +2073,7 @@ export type RouteDetails = Message<"hop.bridge.v1.RouteDetails"> & {
  * Use `create(RouteDetailsSchema)` to create a new message.
  */
 export const RouteDetailsSchema: GenMessage<RouteDetails> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 24);
+  messageDesc(file_hop_bridge_v1_bridge, 28);
 
 /**
  * The contracts of a token on one chain. Addresses are empty where there is no such contract, and lower case.
@@ -1711,7 +2115,7 @@ export type RouteContracts = Message<"hop.bridge.v1.RouteContracts"> & {
  * Use `create(RouteContractsSchema)` to create a new message.
  */
 export const RouteContractsSchema: GenMessage<RouteContracts> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 25);
+  messageDesc(file_hop_bridge_v1_bridge, 29);
 
 /**
  * Reads the Hop v1 bridge: quotes, transfers and routes.
@@ -1773,7 +2177,19 @@ export const BridgeService: GenService<{
     output: typeof WatchTransfersResponseSchema;
   },
   /**
-   * Lists the routes that are open for transfers and quotes.
+   * Returns what it takes to withdraw a transfer that no bonder has paid, or to redeem one over CCTP: a Merkle proof, or the
+   * message with its attestation. Both are checked against the chains before they are returned. Sends nothing.
+   *
+   * @generated from rpc hop.bridge.v1.BridgeService.GetWithdrawal
+   */
+  getWithdrawal: {
+    methodKind: "unary";
+    input: typeof GetWithdrawalRequestSchema;
+    output: typeof GetWithdrawalResponseSchema;
+  },
+  /**
+   * Lists the routes that are open for transfers and quotes, except for those of USDC that Circle has closed on their
+   * chain since: this list does not read the chains.
    *
    * @generated from rpc hop.bridge.v1.BridgeService.ListAvailableRoutes
    */

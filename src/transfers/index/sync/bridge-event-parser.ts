@@ -1,55 +1,74 @@
+import { hexToBytes } from "../../../chain/hex.js";
 import type { Log, LogFilter } from "../../../chain/read/chain-reads.js";
-import { getCctpDomain } from "../../../hop/cctp/cctp.js";
-import { decodeBurnMessageSender } from "../../../hop/cctp/cctp-burn-message.js";
-import { type ContractRegistry, createContractRegistry } from "../../../hop/contract-registry.js";
+import { getCctpDomain } from "../../../hop/cctp.js";
+import { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
+import { decodeTransfersCommitted, TRANSFERS_COMMITTED_TOPIC } from "../../../hop/settlement.js";
 import {
-  decodeReceivedEvent,
-  decodeSentEvent,
+  decodeTransferLeaf,
   EVENT_TOPICS,
   type TransferReceivedEvent,
   type TransferSentEvent,
 } from "../../../hop/transfer-events.js";
-import { computeL1TransferKey, encodeCctpKey } from "../store/correlation-key.js";
-import { hexToBytes } from "../store/hex.js";
-import type { DeliveryRow, SendRow } from "../store/schema.js";
+import { computeL1TransferKey, encodeCctpKey } from "../correlation-key.js";
+import type { CommitRow, DeliveryRow, SendRow } from "../database/schema.js";
 
 /** An event of Hop's contracts as far as its log alone describes it. */
 export type BridgeEvent = { readonly transactionHash: string; readonly blockHash: string } & (
   | { readonly send: Omit<SendRow, "account" | "timestamp"> }
+  | { readonly commit: CommitRow }
   | {
       readonly delivery: Omit<DeliveryRow, "bonder" | "timestamp">;
-      readonly kind: TransferReceivedEvent["kind"];
       readonly isBond: boolean;
     }
 );
 
+/** The largest value of the column in PostgreSQL. */
+const MAX_TREE_INDEX = 2 ** 31 - 1;
+
 /** Parses the logs of one chain. */
-export interface BridgeEventParser {
+export class BridgeEventParser {
   /** Matches every event that is indexed, and also the CCTP deliveries of other applications. */
   readonly filter: LogFilter;
+  /** Matches the events that make transfer roots; undefined: no bridge on this chain emits them. */
+  readonly rootFilter: LogFilter | undefined;
+  readonly #chain: Chain;
+  readonly #domain: number | undefined;
+  readonly #contracts: ContractRegistry;
+
+  constructor(network: Network, chain: Chain) {
+    this.#chain = chain;
+    this.#domain = getCctpDomain(chain);
+    this.#contracts = new ContractRegistry(network);
+    const transmitter = this.#contracts.findMessageTransmitter(chain);
+    const senders = [...this.#contracts.getSendingContracts(chain)];
+    this.filter = {
+      address: [...senders.map(([address]) => address), ...(transmitter === undefined ? [] : [transmitter])],
+      topics: [[...Object.values(EVENT_TOPICS), TRANSFERS_COMMITTED_TOPIC]],
+    };
+    const bridges = senders.flatMap(([address, { kind }]) => (kind === "l2" ? [address] : []));
+    const topics = [[EVENT_TOPICS.transferSent, TRANSFERS_COMMITTED_TOPIC]];
+    this.rootFilter = bridges.length === 0 ? undefined : { address: bridges, topics };
+  }
+
   /** Returns undefined for an event that is not indexed. */
-  parse(log: Log): BridgeEvent | undefined;
-}
+  parse(log: Log): BridgeEvent | undefined {
+    return this.#parseSend(log) ?? this.#parseDelivery(log) ?? this.#parseCommit(log);
+  }
 
-export function createBridgeEventParser(network: Network, chain: Chain): BridgeEventParser {
-  const contracts = createContractRegistry(network);
-  const senders = contracts.getSendingContracts(chain);
-  const transmitter = contracts.findMessageTransmitter(chain);
-  const burners = mapCctpBridgesByDomain(network, contracts);
-  const domain = getCctpDomain(chain);
-
-  function parseSend(log: Log): BridgeEvent | undefined {
-    const sender = senders.get(log.address);
-    const event = sender && decodeSentEvent(log);
-    if (sender === undefined || event === undefined || !Number.isSafeInteger(event.destinationChainId))
-      return undefined;
-    const key = getSendCorrelationKey(sender.token, event, domain);
+  #parseSend(log: Log): BridgeEvent | undefined {
+    const decoded = this.#contracts.decodeSend(this.#chain, log);
+    if (decoded === undefined || !Number.isSafeInteger(decoded.event.destinationChainId)) return undefined;
+    const { kind, token, event } = decoded;
+    const key = getSendCorrelationKey(token, event, this.#domain);
     if (key === undefined) return undefined;
+    const leaf = decodeTransferLeaf(log);
+    // No tree is so large.
+    const isPlaced = leaf !== undefined && leaf.treeIndex <= MAX_TREE_INDEX;
     const send = {
-      ...toPositionColumns(chain, log),
-      kind: sender.kind,
-      token: sender.token,
+      ...toPositionColumns(this.#chain, log),
+      kind,
+      token,
       arrival_key: key,
       destination_chain_id: event.destinationChainId,
       recipient: hexToBytes(event.recipient),
@@ -58,55 +77,42 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
       deadline: String(event.deadline),
       bonder_fee: String(event.bonderFee),
       relayer: event.relayer === undefined ? null : hexToBytes(event.relayer),
+      transfer_nonce: isPlaced ? hexToBytes(leaf.transferNonce) : null,
+      tree_index: isPlaced ? leaf.treeIndex : null,
     };
     return { send, transactionHash: log.transactionHash, blockHash: log.blockHash };
   }
 
-  function parseDelivery(log: Log): BridgeEvent | undefined {
-    const { address } = log;
-    const event = decodeReceivedEvent(log);
-    if (event === undefined) return undefined;
-    let key: Buffer | undefined;
-    let token = senders.get(address)?.token;
-    if (event.kind === "cctp") {
-      // The transmitter serves every CCTP application: the burner of the USDC identifies Hop's messages.
-      const burner = decodeBurnMessageSender(log);
-      if (address !== transmitter || burner === undefined || burners.get(event.sourceDomain) !== burner)
-        return undefined;
-      key = encodeCctpKey(event.sourceDomain, event.nonce);
-      token = "USDC";
-    } else {
-      key =
-        event.kind === "l2" ? hexToBytes(event.transferId) : computeL1TransferKey(token ?? "", chain.chainId, event);
-    }
-    if (token === undefined || key === undefined) return undefined;
+  #parseDelivery(log: Log): BridgeEvent | undefined {
+    const decoded = this.#contracts.decodeDelivery(this.#chain, log);
+    if (decoded === undefined) return undefined;
+    const { token, event } = decoded;
+    const key = getDeliveryCorrelationKey(token, event, this.#chain);
+    if (key === undefined) return undefined;
     return {
-      delivery: { ...toPositionColumns(chain, log), token, arrival_key: key },
-      kind: event.kind,
+      delivery: { ...toPositionColumns(this.#chain, log), token, arrival_key: key },
       isBond: event.kind === "l2" && event.isBond,
       transactionHash: log.transactionHash,
       blockHash: log.blockHash,
     };
   }
 
-  return {
-    filter: {
-      address: [...senders.keys(), ...(transmitter === undefined ? [] : [transmitter])],
-      topics: [Object.values(EVENT_TOPICS)],
-    },
-    parse: (log) => parseSend(log) ?? parseDelivery(log),
-  };
-}
-
-/** Maps each CCTP domain to the address of Hop's CCTP bridge there. */
-function mapCctpBridgesByDomain(network: Network, contracts: ContractRegistry): ReadonlyMap<number, string> {
-  const bridges = new Map<number, string>();
-  for (const chain of network.chains.values()) {
-    const domain = getCctpDomain(chain);
-    const [bridge] = [...contracts.getSendingContracts(chain)].find(([, { kind }]) => kind === "cctp") ?? [];
-    if (domain !== undefined && bridge !== undefined) bridges.set(domain, bridge);
+  #parseCommit(log: Log): BridgeEvent | undefined {
+    const event = decodeTransfersCommitted(log);
+    const bridge = this.#contracts.getSendingContracts(this.#chain).get(log.address);
+    if (event === undefined || bridge?.kind !== "l2") return undefined;
+    const { destinationChainId, committedAt, rootHash, totalAmount } = event;
+    if (!Number.isSafeInteger(destinationChainId) || !Number.isSafeInteger(committedAt)) return undefined;
+    const commit = {
+      ...toPositionColumns(this.#chain, log),
+      token: bridge.token,
+      destination_chain_id: destinationChainId,
+      root_hash: hexToBytes(rootHash),
+      total_amount: String(totalAmount),
+      committed_at: committedAt,
+    };
+    return { commit, transactionHash: log.transactionHash, blockHash: log.blockHash };
   }
-  return bridges;
 }
 
 function getSendCorrelationKey(
@@ -118,6 +124,16 @@ function getSendCorrelationKey(
   if (transferId === undefined) return computeL1TransferKey(token, event.destinationChainId, event);
   if (transferId.startsWith("0x")) return hexToBytes(transferId);
   return domain === undefined ? undefined : encodeCctpKey(domain, BigInt(transferId));
+}
+
+function getDeliveryCorrelationKey(
+  token: string,
+  event: TransferReceivedEvent,
+  { chainId }: Chain,
+): Uint8Array | undefined {
+  if (event.kind === "l2") return hexToBytes(event.transferId);
+  if (event.kind === "cctp") return encodeCctpKey(event.sourceDomain, event.nonce);
+  return computeL1TransferKey(token, chainId, event);
 }
 
 function toPositionColumns(chain: Chain, log: Log) {

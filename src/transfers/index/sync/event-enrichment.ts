@@ -1,8 +1,8 @@
-import { type ChainClient, getRpcResult, type RpcCall } from "../../../chain/chain-client.js";
+import { type ChainClient, findRpcResult, type RpcCall } from "../../../chain/chain-client.js";
+import { hexToBytes } from "../../../chain/hex.js";
 import { invalidResponse, parseBlockHeader, parseSender } from "../../../chain/json-rpc/parse-results.js";
 import { createAbortScope } from "../../../resilience/abort-scope.js";
-import { hexToBytes } from "../store/hex.js";
-import type { EventRows } from "../store/schema.js";
+import type { CommitRow, DeliveryRow, EventRows, SendRow } from "../database/schema.js";
 import type { BridgeEvent } from "./bridge-event-parser.js";
 
 const CALLS_PER_BATCH = 50;
@@ -38,8 +38,12 @@ export async function enrichEvents(
       return [hash, header.timestamp];
     }),
   );
-  const rows = { sends: [] as EventRows["sends"][number][], deliveries: [] as EventRows["deliveries"][number][] };
+  const rows = { sends: [] as SendRow[], deliveries: [] as DeliveryRow[], commits: [] as CommitRow[] };
   for (const event of events) {
+    if ("commit" in event) {
+      rows.commits.push(event.commit);
+      continue;
+    }
     const sender = senders.get(event.transactionHash);
     const timestamp = timestamps.get(event.blockHash);
     if ("delivery" in event) {
@@ -53,7 +57,7 @@ export async function enrichEvents(
 }
 
 function needsSender(event: BridgeEvent): boolean {
-  return "send" in event || event.isBond;
+  return "send" in event || ("delivery" in event && event.isBond);
 }
 
 /** Returns the results of any number of calls, in their order; the first failure aborts the others. */
@@ -69,7 +73,7 @@ async function callInBatches(client: ChainClient, calls: readonly RpcCall[], sig
     for (const start of queue) {
       if (scope.signal.aborted) return;
       const outcomes = await client.sendBatch(calls.slice(start, start + CALLS_PER_BATCH), scope.signal);
-      for (const [index, outcome] of outcomes.entries()) results[start + index] = getRpcResult(outcome);
+      for (const [index, outcome] of outcomes.entries()) results[start + index] = findRpcResult(outcome);
     }
   };
   try {

@@ -1,37 +1,13 @@
-import { getRpcResult } from "../../../chain/chain-client.js";
+import { findRpcResult } from "../../../chain/chain-client.js";
 import { parseBlockHeader, parseLogs } from "../../../chain/json-rpc/parse-results.js";
 import { type BlockHeader, type BlockRange, type Log, readBlockHeader } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
-import type { IndexStore } from "../store/index-store.js";
-import type { CursorRow } from "../store/schema.js";
-import { createAdaptivePageSize } from "./adaptive-page-size.js";
-import {
-  type ChainIndexReader,
-  createBlockCall,
-  createLogsCall,
-  ensureCursor,
-  readEventPage,
-  readEventRows,
-} from "./indexed-chain.js";
-import { findCommonAncestor, getPollIntervalMs, isConsistentChain } from "./reorg-detection.js";
-import {
-  applyCatchUp,
-  applyPoll,
-  getNextDelayMs,
-  INITIAL_SYNC_STATE,
-  isFinalizationDue,
-  recordExtension,
-  recordFailure,
-  recordFinalization,
-  recordPage,
-  recordSuccess,
-  type SyncAction,
-  type SyncTransition,
-} from "./sync-state.js";
+import { getPollIntervalMs } from "../../../hop/networks.js";
+import type { CursorRow } from "../database/schema.js";
+import type { IndexStore } from "../index-store.js";
+import { AdaptivePageSize, type ChainIndexReader, createBlockCall, type EventPage } from "./chain-index-reader.js";
 
 export interface RealtimeSyncOptions {
-  readonly indexed: ChainIndexReader;
-  readonly store: IndexStore;
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
   /** Monotonic clock, in milliseconds. */
@@ -42,37 +18,100 @@ export interface RealtimeSyncOptions {
   readonly onError: (slug: string, error: unknown) => void;
   /** Called after a reorg with the number of removed blocks. */
   readonly onReorg: (slug: string, depth: number) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Each poll reads the newest blocks of the last poll again, because an endpoint may serve a block before its logs. */
 const OVERLAP_MS = 10_000;
 /** Blocks per request in the search for the common ancestor. */
 const BLOCKS_PER_BATCH = 50;
+/** Interval at which newly final blocks are read again. */
+const FINALIZE_INTERVAL_MS = 60_000;
+/** How long a chain may have fewer blocks than the index before that is reported. */
+const CHAIN_BEHIND_TOLERANCE_MS = 60_000;
+/** Longest delay after failures. */
+export const MAX_RETRY_DELAY_MS = 60_000;
 
 const OLDEST_FIRST = { newestFirst: false };
 const getBlockTimeMs = ({ timestamp }: BlockHeader): number => timestamp * 1_000;
 
-/**
- * Keeps the index of one chain up to date until the signal fires. What to do next is decided by the transitions in
- * sync-state.ts; this function reads from the chain and writes to the store.
- */
-export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<void> {
-  const { indexed, store, wallNow, monotonicNow, sleep, onError, onReorg, signal } = options;
-  const { chain, client, eventParser } = indexed;
-  const pollIntervalMs = getPollIntervalMs(chain);
-  const pageSize = createAdaptivePageSize();
-  let state = INITIAL_SYNC_STATE;
+/** Keeps the index of one chain up to date. */
+export class RealtimeSync {
+  readonly #indexed: ChainIndexReader;
+  readonly #store: IndexStore;
+  readonly #options: RealtimeSyncOptions;
+  readonly #signal: AbortSignal;
+  readonly #pageSize = new AdaptivePageSize();
+  /** Whether the index is so close to the head that a single request can fetch everything that is missing. */
+  #isCaughtUp = false;
+  /** When the newly final blocks were last read again, on the monotonic clock; -Infinity for never. */
+  #finalizedAtMs = Number.NEGATIVE_INFINITY;
+  /** Keys of the last poll's logs. Their events are indexed, so their details are not requested again. */
+  #indexedLogKeys: ReadonlySet<string> = new Set();
+  /** Set while the chain has fewer blocks than the index. */
+  #chainBehind: { readonly sinceMs: number; isReported: boolean } | undefined;
+  /** Failed steps in a row. */
+  #failures = 0;
 
-  const readCursor = (): Promise<CursorRow> => ensureCursor(store, indexed, signal);
+  /** @param signal ends the sync */
+  constructor(indexed: ChainIndexReader, store: IndexStore, options: RealtimeSyncOptions, signal: AbortSignal) {
+    this.#indexed = indexed;
+    this.#store = store;
+    this.#options = options;
+    this.#signal = signal;
+  }
 
-  function applyTransition(transition: SyncTransition): SyncAction {
-    state = transition.state;
-    if (transition.shouldReportChainBehind) {
-      const message = `${chain.slug} has fewer blocks than the index`;
-      onError(chain.slug, new ServiceError("UPSTREAM_UNAVAILABLE", message));
+  /** Resolves when the signal fires. */
+  async run(): Promise<void> {
+    const { chain } = this.#indexed;
+    const pollIntervalMs = getPollIntervalMs(chain);
+    while (!this.#signal.aborted) {
+      try {
+        await this.#runStep();
+        this.#failures = 0;
+      } catch (error) {
+        if (this.#signal.aborted) return;
+        // The range may have been too large for one request, so the sync falls back to pages.
+        this.#isCaughtUp = false;
+        this.#failures += 1;
+        this.#options.onError(chain.slug, error);
+      }
+      const delayMs = this.#getNextDelayMs(pollIntervalMs);
+      if (delayMs > 0) await this.#options.sleep(delayMs, this.#signal);
     }
-    return transition.action;
+  }
+
+  async #runStep(): Promise<void> {
+    const cursor = await this.#readCursor();
+    const recentBlocks = await this.#store.readRecentBlocks(this.#indexed.chain.chainId, 2);
+    const [last] = recentBlocks;
+    if (last?.number !== cursor.to_block) throw new Error("the index has lost its last block");
+    if (this.#isCaughtUp) await this.#poll(cursor, last, recentBlocks);
+    else await this.#catchUp(cursor, last);
+    if (this.#isCaughtUp && this.#options.monotonicNow() - this.#finalizedAtMs >= FINALIZE_INTERVAL_MS)
+      await this.#finalize((await this.#indexed.readHeadAndSettledBlock(this.#signal)).settled);
+  }
+
+  #readCursor(): Promise<CursorRow> {
+    return this.#indexed.ensureCursor(this.#store, this.#signal);
+  }
+
+  /** Returns the delay before the next step in milliseconds; 0 while pages remain to be read. */
+  #getNextDelayMs(pollIntervalMs: number): number {
+    if (!this.#isCaughtUp && this.#failures === 0) return 0;
+    return Math.min(pollIntervalMs * 2 ** Math.max(0, this.#failures - 1), MAX_RETRY_DELAY_MS);
+  }
+
+  /** Reports once when the chain has had fewer blocks than the index for too long. */
+  #observeHead(head: BlockHeader | undefined, lastIndexed: BlockHeader): void {
+    if (head === undefined) return;
+    const now = this.#options.monotonicNow();
+    this.#chainBehind =
+      head.number >= lastIndexed.number ? undefined : (this.#chainBehind ?? { sinceMs: now, isReported: false });
+    if (this.#chainBehind === undefined || this.#chainBehind.isReported) return;
+    if (now - this.#chainBehind.sinceMs < CHAIN_BEHIND_TOLERANCE_MS) return;
+    this.#chainBehind.isReported = true;
+    const { slug } = this.#indexed.chain;
+    this.#options.onError(slug, new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} has fewer blocks than the index`));
   }
 
   /**
@@ -80,115 +119,148 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
    * @param recentBlocks the last block of the index and the one indexed as last before it. When a reorg fell between the
    *   responses of one poll, the two may belong to different chains
    */
-  async function poll(cursor: CursorRow, last: BlockHeader, recentBlocks: readonly BlockHeader[]): Promise<void> {
-    const observedAtMs = wallNow();
+  async #poll(cursor: CursorRow, last: BlockHeader, recentBlocks: readonly BlockHeader[]): Promise<void> {
+    const { chain, client } = this.#indexed;
+    const observedAtMs = this.#options.wallNow();
     const from = Math.max(cursor.final_to, last.number - Math.ceil(OVERLAP_MS / chain.blockTimeMs));
     const calls = [
       createBlockCall("latest"),
-      createLogsCall(eventParser, from, "latest"),
+      this.#indexed.createLogsCall(from, "latest"),
       ...recentBlocks.map(({ number }) => createBlockCall(number)),
     ];
-    const [latestResult, logsResult, ...blockResults] = (await client.sendBatch(calls, signal)).map(getRpcResult);
+    const [latestResult, logsResult, ...blockResults] = (await client.sendBatch(calls, this.#signal)).map(
+      findRpcResult,
+    );
     const head = parseBlockHeader(client, latestResult);
     const current = blockResults.map((block) => parseBlockHeader(client, block));
-    const action = applyTransition(applyPoll(state, { indexed: recentBlocks, current, head }, monotonicNow()));
-    if (action.kind === "rollBack") await rollBackToAncestor(cursor);
-    if (action.kind !== "extend") return;
+    this.#observeHead(head, last);
+    const verdict = classifyPoll(recentBlocks, current, head);
+    if (verdict === "reorg") await this.#rollBackToAncestor(cursor);
+    if (verdict !== "advance" || head === undefined) return;
     // Logs beyond the head of the same response are left for the next poll.
-    const logs = parseLogs(client, logsResult).filter(({ blockNumber }) => blockNumber <= action.head.number);
-    if (!isConsistentChain([...recentBlocks, action.head], logs)) throw inconsistentChainError(chain.slug);
-    const newLogs = logs.filter((log) => !state.indexedLogKeys.has(toLogKey(log)));
-    const { rows } = await readEventRows(indexed, newLogs, { from: from + 1, to: action.head.number }, signal);
-    await store.advance(cursor, rows, { to: action.head, isFinal: false, observedAtMs });
-    state = recordExtension(state, logs.map(toLogKey));
+    const logs = parseLogs(client, logsResult).filter(({ blockNumber }) => blockNumber <= head.number);
+    if (!isConsistentChain([...recentBlocks, head], logs)) throw inconsistentChainError(chain.slug);
+    const newLogs = logs.filter((log) => !this.#indexedLogKeys.has(toLogKey(log)));
+    const range = { from: from + 1, to: head.number };
+    const { rows } = await this.#indexed.readEventRows(newLogs, range, this.#signal);
+    await this.#store.advance(cursor, rows, { to: head, isFinal: false, observedAtMs });
+    this.#indexedLogKeys = new Set(logs.map(toLogKey));
   }
 
   /** Adds all final blocks that are missing, or one page of the others. */
-  async function catchUp(cursor: CursorRow, last: BlockHeader): Promise<void> {
-    const observedAtMs = wallNow();
+  async #catchUp(cursor: CursorRow, last: BlockHeader): Promise<void> {
+    const observedAtMs = this.#options.wallNow();
     const [{ latest, settled }, current] = await Promise.all([
-      indexed.readHeadAndSettledBlock(signal),
-      readBlockHeader(client, last.number, signal),
+      this.#indexed.readHeadAndSettledBlock(this.#signal),
+      readBlockHeader(this.#indexed.client, last.number, this.#signal),
     ]);
-    const observation = { lastIndexed: last, current, latest, settled };
-    const action = applyTransition(applyCatchUp(state, observation, monotonicNow()));
-    if (action.kind === "rollBack") await rollBackToAncestor(cursor);
-    else if (action.kind === "fetchFinalPages") await fetchFinalPages(action.to);
-    else if (action.kind === "fetchPage") await fetchPage(cursor, action.range, observedAtMs);
+    this.#observeHead(latest, last);
+    const verdict = classifyPoll([last], [current], latest);
+    if (verdict === "reorg") await this.#rollBackToAncestor(cursor);
+    else if (verdict === "wait" || latest.number === last.number) this.#isCaughtUp = true;
+    else if (settled > last.number) await this.#fetchFinalPages(settled);
+    else await this.#fetchPage(cursor, { from: last.number + 1, to: latest.number }, observedAtMs);
   }
 
-  async function fetchPage(cursor: CursorRow, range: BlockRange, observedAtMs: number): Promise<void> {
-    const { rows, lastBlock: to } = await readEventPage(indexed, range, OLDEST_FIRST, pageSize, signal);
-    state = recordPage(state, to, range.to);
-    const pageObservedAtMs = state.isCaughtUp ? observedAtMs : getBlockTimeMs(to);
-    await store.advance(cursor, rows, { to, isFinal: false, observedAtMs: pageObservedAtMs });
+  #readPage(range: BlockRange): Promise<EventPage> {
+    return this.#indexed.readEventPage(range, OLDEST_FIRST, this.#pageSize, this.#signal);
+  }
+
+  async #fetchPage(cursor: CursorRow, range: BlockRange, observedAtMs: number): Promise<void> {
+    const { rows, lastBlock: to } = await this.#readPage(range);
+    // The index is caught up when the page ends at the chain's latest block.
+    this.#isCaughtUp = to.number === range.to;
+    const pageObservedAtMs = this.#isCaughtUp ? observedAtMs : getBlockTimeMs(to);
+    await this.#store.advance(cursor, rows, { to, isFinal: false, observedAtMs: pageObservedAtMs });
   }
 
   /** Finalizes what is indexed, so that the final blocks that follow can be added as final at once. */
-  async function fetchFinalPages(settled: number): Promise<void> {
-    await finalize(settled);
-    for (let cursor = await readCursor(); cursor.to_block < settled; cursor = await readCursor()) {
-      const range = { from: cursor.to_block + 1, to: settled };
-      const { rows, lastBlock: to } = await readEventPage(indexed, range, OLDEST_FIRST, pageSize, signal);
-      await store.advance(cursor, rows, { to, isFinal: true, observedAtMs: getBlockTimeMs(to) });
+  async #fetchFinalPages(settled: number): Promise<void> {
+    await this.#finalize(settled);
+    for (let cursor = await this.#readCursor(); cursor.to_block < settled; cursor = await this.#readCursor()) {
+      const { rows, lastBlock: to } = await this.#readPage({ from: cursor.to_block + 1, to: settled });
+      await this.#store.advance(cursor, rows, { to, isFinal: true, observedAtMs: getBlockTimeMs(to) });
     }
   }
 
   /** Rolls the index back to the newest of its blocks that is still on the chain. */
-  async function rollBackToAncestor(cursor: CursorRow): Promise<void> {
-    const recentBlocks = await store.readRecentBlocks(chain.chainId);
+  async #rollBackToAncestor(cursor: CursorRow): Promise<void> {
+    const { chain, client } = this.#indexed;
+    this.#isCaughtUp = false;
+    this.#indexedLogKeys = new Set();
+    const recentBlocks = await this.#store.readRecentBlocks(chain.chainId);
     for (let start = 0; start < recentBlocks.length; start += BLOCKS_PER_BATCH) {
       const batch = recentBlocks.slice(start, start + BLOCKS_PER_BATCH);
-      const outcomes = await client.sendBatch(
-        batch.map(({ number }) => createBlockCall(number)),
-        signal,
-      );
-      const current = outcomes.map((outcome) => parseBlockHeader(client, getRpcResult(outcome)));
+      const calls = batch.map(({ number }) => createBlockCall(number));
+      const outcomes = await client.sendBatch(calls, this.#signal);
+      const current = outcomes.map((outcome) => parseBlockHeader(client, findRpcResult(outcome)));
       const ancestor = findCommonAncestor(batch, current);
       if (ancestor === undefined) continue;
       if (ancestor.number === cursor.to_block) throw inconsistentChainError(chain.slug);
-      await store.rollBack(cursor, ancestor);
-      onReorg(chain.slug, cursor.to_block - ancestor.number);
+      await this.#store.rollBack(cursor, ancestor);
+      this.#options.onReorg(chain.slug, cursor.to_block - ancestor.number);
       return;
     }
     throw inconsistentChainError(chain.slug);
   }
 
   /** Reads the blocks again that have become final since the last time. */
-  async function finalize(settled: number): Promise<void> {
+  async #finalize(settled: number): Promise<void> {
     for (;;) {
-      const cursor = await readCursor();
+      const cursor = await this.#readCursor();
       const range = { from: cursor.final_to + 1, to: Math.min(settled, cursor.to_block) };
       if (range.from > range.to) break;
-      const page = await readEventPage(indexed, range, OLDEST_FIRST, pageSize, signal);
-      await store.finalize(cursor, page.lastBlock, page.rows);
+      const page = await this.#readPage(range);
+      await this.#store.finalize(cursor, page.lastBlock, page.rows);
     }
-    state = recordFinalization(state, monotonicNow());
+    this.#finalizedAtMs = this.#options.monotonicNow();
   }
+}
 
-  async function runStep(): Promise<void> {
-    const cursor = await readCursor();
-    const recentBlocks = await store.readRecentBlocks(chain.chainId, 2);
-    const [last] = recentBlocks;
-    if (last?.number !== cursor.to_block) throw new Error("the index has lost its last block");
-    if (state.isCaughtUp) await poll(cursor, last, recentBlocks);
-    else await catchUp(cursor, last);
-    if (isFinalizationDue(state, monotonicNow()))
-      await finalize((await indexed.readHeadAndSettledBlock(signal)).settled);
-  }
+/** advance: add what is new. reorg: an indexed block was removed. wait: this endpoint does not have every block yet. */
+type PollVerdict = "advance" | "reorg" | "wait";
 
-  while (!signal.aborted) {
-    try {
-      await runStep();
-      state = recordSuccess(state);
-    } catch (error) {
-      if (signal.aborted) return;
-      state = recordFailure(state);
-      onError(chain.slug, error);
-    }
-    const delayMs = getNextDelayMs(state, pollIntervalMs);
-    if (delayMs > 0) await sleep(delayMs, signal);
+/**
+ * Compares the index with a chain.
+ * @param indexed the last block of the index, and some that were the last before it
+ * @param current the blocks that the chain has at their numbers; undefined for none
+ * @param latest the chain's latest block in the same response
+ */
+function classifyPoll(
+  indexed: readonly BlockHeader[],
+  current: readonly (BlockHeader | undefined)[],
+  latest: BlockHeader | undefined,
+): PollVerdict {
+  // A head that moves back is an endpoint that lags, or a reorg to a shorter chain, which will grow.
+  if (latest === undefined || indexed.some(({ number }) => latest.number < number)) return "wait";
+  if (indexed.some(({ number }, index) => current[index]?.number !== number)) return "wait";
+  return indexed.every(({ hash }, index) => current[index]?.hash === hash) ? "advance" : "reorg";
+}
+
+/**
+ * Returns the newest block that is still on the chain together with all blocks before it; undefined for none. A block above
+ * a removed one may still be on the chain, if a reorg fell between the responses of one poll.
+ * @param indexed newest first
+ */
+function findCommonAncestor(
+  indexed: readonly BlockHeader[],
+  current: readonly (BlockHeader | undefined)[],
+): BlockHeader | undefined {
+  return indexed[indexed.findLastIndex(({ hash }, index) => current[index]?.hash !== hash) + 1];
+}
+
+/**
+ * Returns whether the blocks and logs of one batch belong to one chain. A reorg, or a switch to another endpoint, may fall
+ * between two responses of a batch.
+ */
+function isConsistentChain(headers: readonly BlockHeader[], logs: readonly Log[]): boolean {
+  const hashes = new Map<number, string>();
+  const logBlocks = logs.map(({ blockNumber, blockHash }) => ({ number: blockNumber, hash: blockHash }));
+  for (const { number, hash } of [...headers, ...logBlocks]) {
+    if ((hashes.get(number) ?? hash) !== hash) return false;
+    hashes.set(number, hash);
   }
+  return true;
 }
 
 /** Returns a key that is unique among the logs of a chain. */

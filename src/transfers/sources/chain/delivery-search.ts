@@ -1,6 +1,7 @@
-import { type Log, readLogPage, readUint } from "../../../chain/read/chain-reads.js";
+import { usesCustomEndpoints } from "../../../chain/chains.js";
+import { type Log, type LogPage, readLogPage, readUint } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
-import { getCctpDomain } from "../../../hop/cctp/cctp.js";
+import { getCctpDomain } from "../../../hop/cctp.js";
 import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import {
   decodeReceivedEvent,
@@ -11,22 +12,14 @@ import {
 } from "../../../hop/transfer-events.js";
 import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
-import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";
-import type { SearchCaches } from "./search-caches.js";
+import type { SearchContext } from "./search-context.js";
 import type { ParsedSend } from "./transfer-logs.js";
 
 /** A delivery that the destination chain confirms. */
 export interface DetectedDelivery {
   /** The log that delivered the transfer; undefined when it has not been found. */
   readonly log: Log | undefined;
-}
-
-/** The newest logs that an endpoint returns in one response. */
-interface NewestLogs {
-  readonly logs: readonly Log[];
-  /** Whether they cover the whole chain. */
-  readonly isCompleteHistory: boolean;
 }
 
 /** Longest wait for the delivering log where the chains are fast, after the contract has confirmed the delivery. */
@@ -43,41 +36,40 @@ const MIN_LOG_TIMEOUT_MS = 2_000;
 export async function findDelivery(
   sent: ParsedSend,
   sentAt: Promise<number>,
-  contracts: ContractRegistry,
-  { blockTimes, logScanner }: SearchCaches,
-  { network, chains, caller, signal, remainingMs, elapsedMs }: LookupContext,
+  search: SearchContext,
 ): Promise<DetectedDelivery | undefined> {
   const { slug, blockTimeMs } = sent.destination;
+  const { contracts, blockTimes, logScanner, network, chains, signal, remainingMs, elapsedMs } = search;
   const client = chains.getClient(slug);
   const { call, filter, isDelivery } = buildDeliveryQueries(sent, contracts);
   const scope = createAbortScope(signal);
 
-  async function searchLog(newestLogs: Promise<NewestLogs | undefined>, timeoutMs: number): Promise<Log | undefined> {
+  async function searchLog(newestLogs: Promise<LogPage | undefined>, timeoutMs: number): Promise<Log | undefined> {
     const newest = await withTimeout(newestLogs, timeoutMs / 2, undefined);
     const log = newest?.logs.find(isDelivery);
-    // Missing in a complete history: the node has not indexed the log yet.
-    if (log !== undefined || newest?.isCompleteHistory === true) return log;
+    // Missing although the whole chain was searched: the node has not indexed the log yet.
+    if (log !== undefined || newest?.range.from === 0) return log;
     const isPrivate = usesCustomEndpoints(chains, [sent.source.slug, slug]);
     // The key contains the token because the bridges of two tokens may assign the same ID.
     const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
     const options: LogScanOptions = {
       client,
-      caller,
       filter,
       findStartBlock: async (scanSignal) => blockTimes.findBlockAt(client, await sentAt, blockTimeMs, scanSignal),
       blockMs: blockTimeMs,
       isMatch: isDelivery,
       targetCount: 1,
     };
-    const [match] = await logScanner.resume(key, options, scope.signal);
+    const [match] = await logScanner.resume(key, options, { ...search, signal: scope.signal });
     return match;
   }
 
   try {
-    const newestLogs = readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, scope.signal).then(
-      ({ logs, range }): NewestLogs => ({ logs, isCompleteHistory: range.from === 0 }),
-      () => undefined,
-    );
+    const newestLogs = readLogPage(
+      client,
+      { filter, range: { from: 0, to: "latest" }, newestFirst: true },
+      scope.signal,
+    ).catch(() => undefined);
     const flag = await readUint(client, call.to, call.data, scope.signal).catch(async (error: unknown) => {
       // A node that cannot execute contract calls may still have the log.
       const log = (await newestLogs)?.logs.find(isDelivery);
@@ -86,7 +78,7 @@ export async function findDelivery(
     });
     if (flag === 0n) {
       // The logs may come from a later block or from an endpoint that is further ahead.
-      const newest = await withTimeout<NewestLogs | undefined>(newestLogs, 0, undefined);
+      const newest = await withTimeout<LogPage | undefined>(newestLogs, 0, undefined);
       const log = newest?.logs.find(isDelivery);
       return log && { log };
     }
@@ -101,8 +93,8 @@ export async function findDelivery(
 function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
   const { source, destination, token, id } = sent;
   if (sent.kind === "cctp") {
-    const transmitter = requireAddress(contracts.findMessageTransmitter(destination), sent);
-    const domain = requireAddress(getCctpDomain(source), sent);
+    const transmitter = requireRouteValue(contracts.findMessageTransmitter(destination), sent);
+    const domain = requireRouteValue(getCctpDomain(source), sent);
     const nonce = BigInt(id);
     return {
       call: { to: transmitter, data: encodeUsedNoncesCall(domain, nonce) },
@@ -113,7 +105,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
       },
     };
   }
-  const bridge = requireAddress(contracts.findBridge(token, destination), sent);
+  const bridge = requireRouteValue(contracts.findBridge(token, destination), sent);
   return {
     call: { to: bridge, data: encodeIsTransferIdSpentCall(id) },
     filter: { address: bridge, topics: [[EVENT_TOPICS.withdrawalBonded, EVENT_TOPICS.withdrew], id] },
@@ -125,7 +117,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
  * Returns a part of the address book that every valid transfer has.
  * @throws ServiceError UPSTREAM_UNAVAILABLE when it is missing
  */
-export function requireAddress<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
+export function requireRouteValue<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
   if (value === undefined) {
     const message = `${source.slug} returned a transfer of ${token} to ${destination.slug}, a route that does not exist`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);

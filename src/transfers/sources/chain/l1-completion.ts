@@ -1,3 +1,4 @@
+import { usesCustomEndpoints } from "../../../chain/chains.js";
 import { type BlockRange, type Log, type LogFilter, readLogPage } from "../../../chain/read/chain-reads.js";
 import type { Chain } from "../../../hop/networks.js";
 import {
@@ -8,9 +9,14 @@ import {
   hasSameTransferFields,
   type L1CompletionFields,
 } from "../../../hop/transfer-events.js";
-import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
+import type { LookupContext } from "../transfer-source.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";
-import { findBlockAfter, incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
+import {
+  estimateBlockAfter,
+  incompleteChainDataError,
+  readLogTimestamp,
+  type SearchContext,
+} from "./search-context.js";
 
 // A completion event on an L2 carries no transfer ID, only the values of a transfer from L1. Several transfers may have
 // equal values; they are completed in the order in which they were sent, one per completion event. So all sends and all
@@ -27,23 +33,11 @@ export interface EqualTransferGroup {
   readonly values: L1CompletionFields;
 }
 
-/** The position of a log on its chain. The hash is lower case. */
-export interface LogPosition {
-  readonly transactionHash: string;
-  readonly blockNumber: number;
-  readonly logIndex: number;
-}
+/** The position of a log on its chain. */
+type LogPosition = Pick<Log, "transactionHash" | "blockNumber" | "logIndex">;
 
 /** How far before a transfer sends with equal values are searched, where endpoints do not search the whole chain. */
 const LOOKBACK_SECONDS = 7 * 24 * 3600;
-
-/** The sends of a group within the searched blocks. */
-interface GroupSends {
-  /** In chain order. */
-  readonly logs: readonly Log[];
-  /** The first block that was searched. */
-  readonly from: number;
-}
 
 /**
  * Finds the log that completed a transfer; undefined when it has not been completed.
@@ -55,15 +49,14 @@ export async function findL1Completion(
   group: EqualTransferGroup,
   sent: LogPosition,
   sentAt: Promise<number>,
-  caches: SearchCaches,
-  context: LookupContext,
+  context: SearchContext,
 ): Promise<Log | undefined> {
   const { source, destination } = group;
   const client = context.chains.getClient(destination.slug);
   const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findGroupSends(group, { event: sent, to: sent.blockNumber, readTime: () => sentAt }, caches, context),
-    readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, context.signal),
+    findGroupSends(group, { event: sent, to: sent.blockNumber, readTime: () => sentAt }, context),
+    readLogPage(client, { filter, range: { from: 0, to: "latest" }, newestFirst: true }, context.signal),
   ]);
   const order = findLogIndex(sent, sends.logs);
   // An endpoint whose logs lag behind its receipts cannot tell how many equal transfers were sent earlier.
@@ -73,22 +66,21 @@ export async function findL1Completion(
   const firstSend = sends.logs[0];
   if (firstSend === undefined) throw incompleteChainDataError(source);
   const firstSentAt = await (order === 0 ? sentAt : readLogTimestamp(firstSend, source, context));
-  const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
+  const from = await context.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
   if (from >= newest.range.from) return filterCompletions(newest.logs.filter(createMinBlockFilter(from)), group)[order];
   // The order and the start depend on how far back the source was searched, so both are part of the key.
   const key = createScanKey(group, sent, `${order} ${firstSend.transactionHash}`, context);
-  const completions = await caches.logScanner.resume(
+  const completions = await context.logScanner.resume(
     key,
     {
       client,
-      caller: context.caller,
       filter,
       findStartBlock: async () => from,
       blockMs: destination.blockTimeMs,
       isMatch: createCompletionMatcher(group),
       targetCount: order + 1,
     },
-    context.signal,
+    context,
   );
   return completions[order];
 }
@@ -102,26 +94,25 @@ export async function findSendOfL1Completion(
   group: EqualTransferGroup,
   completion: Log,
   readCompletionTime: () => Promise<number>,
-  caches: SearchCaches,
-  context: LookupContext,
+  context: SearchContext,
 ): Promise<Log | undefined> {
   const { source, destination } = group;
   const client = context.chains.getClient(destination.slug);
   const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findGroupSends(group, { event: completion, to: "latest", readTime: readCompletionTime }, caches, context),
-    readLogPage(client, filter, { from: 0, to: completion.blockNumber }, { newestFirst: true }, context.signal),
+    findGroupSends(group, { event: completion, to: "latest", readTime: readCompletionTime }, context),
+    readLogPage(client, { filter, range: { from: 0, to: completion.blockNumber }, newestFirst: true }, context.signal),
   ]);
   const [firstSend] = sends.logs;
   if (firstSend === undefined) return undefined;
   let { logs } = newest;
   if (sends.from > 0 || newest.range.from > 0) {
     const firstSentAt = await readLogTimestamp(firstSend, source, context);
-    const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
+    const from = await context.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
     const earlier = { from, to: newest.range.from - 1 };
     const key = createScanKey(group, completion, firstSend.transactionHash, context);
     const options = { client, filter, blockMs: destination.blockTimeMs, isMatch: createCompletionMatcher(group) };
-    const earlierLogs = await scanRange(key, earlier, options, caches, context);
+    const earlierLogs = await scanRange(key, earlier, options, context);
     logs = [...earlierLogs, ...logs].filter(createMinBlockFilter(from));
   }
   const order = findLogIndex(completion, filterCompletions(logs, group));
@@ -129,26 +120,23 @@ export async function findSendOfL1Completion(
   return sends.logs[order];
 }
 
-/** Which sends of a group are searched. */
-interface GroupSearch {
-  /** The send or completion in question. */
-  readonly event: LogPosition;
-  /** Last block. */
-  readonly to: number | "latest";
-  /** Reads the time of the event, in Unix seconds. */
-  readonly readTime: () => Promise<number>;
-}
-
 /**
  * Finds the sends of a group up to a block: all of them where the endpoint searches the whole chain, otherwise those since
  * `LOOKBACK_SECONDS` before the given time.
+ * @param event the send or completion in question
+ * @param to last block
+ * @param readTime reads the time of the event, in Unix seconds
+ * @returns the logs in chain order, and the first block that was searched
  */
 async function findGroupSends(
   group: EqualTransferGroup,
-  { event, to, readTime }: GroupSearch,
-  caches: SearchCaches,
-  context: LookupContext,
-): Promise<GroupSends> {
+  {
+    event,
+    to,
+    readTime,
+  }: { readonly event: LogPosition; readonly to: number | "latest"; readonly readTime: () => Promise<number> },
+  context: SearchContext,
+): Promise<{ readonly logs: readonly Log[]; readonly from: number }> {
   const { source, destination, sourceBridge, values } = group;
   const { chains, signal } = context;
   const client = chains.getClient(source.slug);
@@ -165,15 +153,15 @@ async function findGroupSends(
     const sentEvent = decodeSentEvent(log);
     return sentEvent !== undefined && hasSameTransferFields(sentEvent, values);
   };
-  const newest = await readLogPage(client, filter, { from: 0, to }, { newestFirst: true }, signal);
+  const newest = await readLogPage(client, { filter, range: { from: 0, to }, newestFirst: true }, signal);
   const firstSearched = newest.range.from;
   if (firstSearched === 0) return { logs: newest.logs.filter(isInGroup), from: 0 };
   const time = await readTime();
-  const from = await caches.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
-  const end = to === "latest" ? await findBlockAfter(source, time, caches, context) : to;
+  const from = await context.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
+  const end = to === "latest" ? await estimateBlockAfter(source, time, context) : to;
   const earlier = { from, to: Math.min(end, firstSearched - 1) };
   const options = { client, filter, blockMs: source.blockTimeMs, isMatch: isInGroup };
-  const earlierLogs = await scanRange(createScanKey(group, event, "sends", context), earlier, options, caches, context);
+  const earlierLogs = await scanRange(createScanKey(group, event, "sends", context), earlier, options, context);
   return { logs: [...earlierLogs, ...newest.logs].filter(isInGroup), from: Math.min(from, firstSearched) };
 }
 
@@ -182,12 +170,11 @@ async function scanRange(
   key: string | undefined,
   { from, to }: BlockRange,
   options: Pick<LogScanOptions, "client" | "filter" | "blockMs" | "isMatch">,
-  { logScanner }: SearchCaches,
-  { caller, signal }: LookupContext,
+  context: SearchContext,
 ): Promise<readonly Log[]> {
   if (from > to) return [];
-  const all = { caller, findStartBlock: async () => from, endBlock: to, targetCount: Number.POSITIVE_INFINITY };
-  const logs = await logScanner.resume(key, { ...options, ...all }, signal);
+  const all = { findStartBlock: async () => from, endBlock: to, targetCount: Number.POSITIVE_INFINITY };
+  const logs = await context.logScanner.resume(key, { ...options, ...all }, context);
   // An earlier lookup may have scanned further.
   return logs.filter(({ blockNumber }) => blockNumber <= to);
 }

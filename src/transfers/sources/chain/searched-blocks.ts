@@ -1,14 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { BlockRange } from "../../../chain/chain-client.js";
 
-/** Blocks that were searched without a result, by search, so that the next lookup continues with the others. */
-export interface SearchedBlocks {
-  /** Returns the parts of a range that have not been searched, newest first. */
-  listUnsearched(key: string | undefined, range: BlockRange): readonly BlockRange[];
-  /** @param key identifies the search; undefined: nothing is kept */
-  record(key: string | undefined, range: BlockRange): void;
-}
-
 /** About five megabytes: a search for a transfer ID is one entry per chain. */
 const MAX_ENTRIES = 10_000;
 /** Ranges that are kept of a search. There are several when it stopped among the blocks that were new since the last one. */
@@ -19,25 +11,35 @@ const TTL_MS = 60 * 60_000;
 /** Blocks younger than this can be reorged, so they are searched again. */
 const REORG_WINDOW_MS = 30 * 60_000;
 
-/** @param now monotonic clock, in milliseconds */
-export function createSearchedBlocks(now: () => number): SearchedBlocks {
-  const rangesByKey = new LRUCache<string, readonly BlockRange[]>({
-    max: MAX_ENTRIES,
-    ttl: TTL_MS,
-    noUpdateTTL: true,
-    perf: { now },
-    ttlResolution: 0,
-  });
-  const getRanges = (key: string | undefined): readonly BlockRange[] =>
-    (key === undefined ? undefined : rangesByKey.get(key)) ?? [];
+/** Blocks that were searched without a result, by search, so that the next lookup continues with the others. */
+export class SearchedBlocks {
+  readonly #rangesByKey: LRUCache<string, readonly BlockRange[]>;
 
-  return {
-    listUnsearched: (key, range) => subtractRanges(range, getRanges(key)),
-    record(key, range) {
-      if (key === undefined || range.to < range.from) return;
-      rangesByKey.set(key, dropNarrowest(mergeRange(getRanges(key), range)));
-    },
-  };
+  /** @param now monotonic clock, in milliseconds */
+  constructor(now: () => number) {
+    this.#rangesByKey = new LRUCache({
+      max: MAX_ENTRIES,
+      ttl: TTL_MS,
+      noUpdateTTL: true,
+      perf: { now },
+      ttlResolution: 0,
+    });
+  }
+
+  /** Returns the parts of a range that have not been searched, newest first. */
+  listUnsearched(key: string | undefined, range: BlockRange): readonly BlockRange[] {
+    return subtractRanges(range, this.#getRanges(key));
+  }
+
+  /** @param key identifies the search; undefined: nothing is kept */
+  record(key: string | undefined, range: BlockRange): void {
+    if (key === undefined || range.to < range.from) return;
+    this.#rangesByKey.set(key, dropNarrowest(mergeRange(this.#getRanges(key), range)));
+  }
+
+  #getRanges(key: string | undefined): readonly BlockRange[] {
+    return (key === undefined ? undefined : this.#rangesByKey.get(key)) ?? [];
+  }
 }
 
 /** Adds a range to disjoint ranges and joins those that touch it. Returns them newest first. */

@@ -1,3 +1,4 @@
+import { usesCustomEndpoints } from "../../../chain/chains.js";
 import {
   type Log,
   type LogFilter,
@@ -7,23 +8,20 @@ import {
   readReceipt,
 } from "../../../chain/read/chain-reads.js";
 import { searchLogs } from "../../../chain/read/log-search.js";
-import type { ContractRegistry, SendingContract } from "../../../hop/contract-registry.js";
+import type { SendingContract } from "../../../hop/contract-registry.js";
 import type { Chain } from "../../../hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../hop/transfer-events.js";
-import {
-  ambiguousNonceError,
-  type LastSearchedBlock,
-  type LookupContext,
-  usesCustomEndpoints,
-} from "../transfer-source.js";
-import { raceFirstDefined } from "./first-defined.js";
-import { findBlockAfter, type SearchCaches } from "./search-caches.js";
+import { createAbortScope } from "../../../resilience/abort-scope.js";
+import { ambiguousNonceError, type LastSearchedBlock, type LookupContext } from "../transfer-source.js";
+import { estimateBlockAfter, type SearchContext } from "./search-context.js";
 import { getLastStableBlock } from "./searched-blocks.js";
 
 /** The log that sent a transfer, with its chain. */
 export interface LocatedSend {
   readonly chain: Chain;
   readonly log: Log;
+  /** Receipt of the sending transaction, where it has been read already. */
+  readonly receipt?: Receipt | undefined;
 }
 
 /** The receipt of a transaction, with its chain. */
@@ -33,7 +31,7 @@ export interface LocatedTransaction {
 }
 
 /** Hints that shorten a search for a send. */
-export interface SearchHints {
+interface SearchHints {
   /** Reads when the transfer was delivered, in Unix seconds: the search begins there and goes backwards. */
   readonly readDeliveryTime?: () => Promise<number>;
   /** Blocks up to this one are skipped. */
@@ -60,18 +58,15 @@ export async function findTransaction(hash: string, context: LookupContext): Pro
 export async function findSendByTransferId(
   id: string,
   sources: readonly Chain[],
-  contracts: ContractRegistry,
-  caches: SearchCaches,
-  context: LookupContext,
+  search: SearchContext,
   hints: SearchHints = {},
 ): Promise<LocatedSend | undefined> {
   const findOnChain = async (chain: Chain, signal: AbortSignal): Promise<LocatedSend | undefined> => {
-    const address = listSenderAddresses(contracts, chain, "l2");
-    const filter = { address, topics: [EVENT_TOPICS.transferSent, id] };
-    const [log] = await searchBackwards(chain, { filter, id }, caches, { ...context, signal }, hints);
+    const filter = { address: listSenders(search, chain, "l2"), topics: [EVENT_TOPICS.transferSent, id] };
+    const [log] = await searchBackwards(chain, { filter, id }, { ...search, signal }, hints);
     return log && { chain, log };
   };
-  return raceFirstDefined(sources, findOnChain, context.signal);
+  return raceFirstDefined(sources, findOnChain, search.signal);
 }
 
 /**
@@ -82,16 +77,14 @@ export async function findSendByTransferId(
 export async function findSendByNonce(
   nonce: bigint,
   sources: readonly Chain[],
-  contracts: ContractRegistry,
-  caches: SearchCaches,
-  context: LookupContext,
+  search: SearchContext,
   hints: SearchHints = {},
 ): Promise<LocatedSend | undefined> {
   const sendsByChain = await Promise.all(
     sources.map(async (chain) => {
-      const address = listSenderAddresses(contracts, chain, "cctp");
-      const filter = { address, topics: [EVENT_TOPICS.cctpTransferSent, encodeTopic(nonce)] };
-      const logs = await searchBackwards(chain, { filter, id: String(nonce) }, caches, context, hints);
+      const topics = [EVENT_TOPICS.cctpTransferSent, encodeTopic(nonce)];
+      const filter = { address: listSenders(search, chain, "cctp"), topics };
+      const logs = await searchBackwards(chain, { filter, id: String(nonce) }, search, hints);
       return logs.map((log) => ({ chain, log }));
     }),
   );
@@ -100,31 +93,27 @@ export async function findSendByNonce(
   return send;
 }
 
-/** A filter and the ID among its topics. */
-interface SendSearch {
-  readonly filter: LogFilter;
-  readonly id: string;
-}
-
 /**
  * Searches a chain backwards from its head until something is found; if the delivery time is known, from there first.
  * Leaves out the blocks that earlier lookups have searched without a result.
  */
 async function searchBackwards(
   chain: Chain,
-  { filter, id }: SendSearch,
-  caches: SearchCaches,
-  context: LookupContext,
+  { filter, id }: { readonly filter: LogFilter; readonly id: string },
+  search: SearchContext,
   { readDeliveryTime, lastSearchedBlock = () => -1 }: SearchHints,
 ): Promise<readonly Log[]> {
   if (filter.address.length === 0) return [];
-  const { network, chains, signal } = context;
-  const { searchedBlocks } = caches;
+  const { network, chains, signal, searchedBlocks } = search;
   const client = chains.getClient(chain.slug);
   const key = usesCustomEndpoints(chains, network.chains.keys()) ? undefined : `${network.slug} ${chain.slug} ${id}`;
   const first = lastSearchedBlock(chain) + 1;
   const from = searchedBlocks.listUnsearched(key, { from: first, to: Number.POSITIVE_INFINITY }).at(-1)?.from ?? first;
-  const { logs, range } = await readLogPage(client, filter, { from, to: "latest" }, { newestFirst: true }, signal);
+  const { logs, range } = await readLogPage(
+    client,
+    { filter, range: { from, to: "latest" }, newestFirst: true },
+    signal,
+  );
   if (logs.length > 0 || range.from <= from) return logs;
   const lastStable = getLastStableBlock(range.to, chain.blockTimeMs);
   const recordPage = (page: LogPage): void => {
@@ -134,7 +123,7 @@ async function searchBackwards(
   recordPage({ logs, range });
   const last = range.from - 1;
   const middle =
-    readDeliveryTime === undefined ? last : await findBlockAfter(chain, await readDeliveryTime(), caches, context);
+    readDeliveryTime === undefined ? last : await estimateBlockAfter(chain, await readDeliveryTime(), search);
   // The block times are estimates, so the part after the delivery is searched last instead of being left out.
   const parts = [
     { from, to: Math.min(middle, last) },
@@ -142,15 +131,49 @@ async function searchBackwards(
   ];
   for (const part of parts.flatMap((each) => searchedBlocks.listUnsearched(key, each))) {
     const isComplete = (matches: readonly Log[]): boolean => matches.length > 0;
-    const options = { newestFirst: true, isComplete, onPage: recordPage };
-    const matches = await searchLogs(client, filter, part, options, signal);
+    const partSearch = { filter, range: part, newestFirst: true, isComplete, onPage: recordPage };
+    const matches = await searchLogs(client, partSearch, signal);
     if (matches.length > 0) return matches;
   }
   return [];
 }
 
-function listSenderAddresses(contracts: ContractRegistry, chain: Chain, kind: SendingContract["kind"]): string[] {
+function listSenders({ contracts }: SearchContext, chain: Chain, kind: SendingContract["kind"]): string[] {
   return [...contracts.getSendingContracts(chain)]
     .filter(([, sender]) => sender.kind === kind)
     .map(([address]) => address);
+}
+
+/** What a source answers that has nothing. One for all, because a new one would record a stack. */
+const NOT_FOUND = new Error("not found");
+
+/**
+ * Looks in all sources at the same time, returns the first defined result and aborts the other lookups. Returns
+ * undefined only when every source has answered with undefined.
+ * @throws the first failure, when no source has a result and at least one failed
+ */
+export async function raceFirstDefined<Source, T>(
+  sources: readonly Source[],
+  look: (source: Source, signal: AbortSignal) => Promise<T | undefined>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  const scope = createAbortScope(signal);
+  let failure: { readonly error: unknown } | undefined;
+  const findIn = async (source: Source): Promise<T> => {
+    try {
+      const result = await look(source, scope.signal);
+      if (result !== undefined) return result;
+    } catch (error) {
+      failure ??= { error };
+    }
+    throw NOT_FOUND;
+  };
+  try {
+    return await Promise.any(sources.map(findIn));
+  } catch {
+    if (failure !== undefined) throw failure.error;
+    return undefined;
+  } finally {
+    scope.cancel();
+  }
 }

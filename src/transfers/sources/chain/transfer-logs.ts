@@ -1,16 +1,9 @@
 import type { Log, Receipt } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
-import { getCctpDomain } from "../../../hop/cctp/cctp.js";
-import { decodeBurnMessageSender } from "../../../hop/cctp/cctp-burn-message.js";
 import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import {
-  decodeReceivedEvent,
-  decodeSentEvent,
-  type TransferReceivedEvent,
-  type TransferSentEvent,
-} from "../../../hop/transfer-events.js";
-import type { SentTransfer } from "../../transfer.js";
+import type { TransferReceivedEvent, TransferSentEvent } from "../../../hop/transfer-events.js";
+import type { SentTransfer } from "../../status.js";
 
 /** A transfer as far as its sending event alone describes it. */
 export type ParsedSend = Omit<SentTransfer, "timestamp" | "account">;
@@ -18,8 +11,7 @@ export type ParsedSend = Omit<SentTransfer, "timestamp" | "account">;
 /** An event by which a transaction delivers a transfer. */
 export interface ParsedDelivery {
   readonly event: TransferReceivedEvent;
-  /** The transfer's token; not set reliably for CCTP, where it is always USDC. */
-  readonly token: string | undefined;
+  readonly token: string;
   readonly log: Log;
 }
 
@@ -34,9 +26,9 @@ export function parseSend(
   chain: Chain,
   log: Log,
 ): ParsedSend | undefined {
-  const sender = contracts.getSendingContracts(chain).get(log.address);
-  const event = sender && decodeSentEvent(log);
-  if (sender === undefined || event === undefined) return undefined;
+  const send = contracts.decodeSend(chain, log);
+  if (send === undefined) return undefined;
+  const { kind, token, event } = send;
   const destination = findDestination(network, event);
   if (destination === undefined) {
     const message = `${chain.slug} returned a transfer to chain ${event.destinationChainId}, which is not in the address book`;
@@ -44,9 +36,9 @@ export function parseSend(
   }
   const { transactionHash, blockNumber, logIndex } = log;
   return {
-    kind: sender.kind,
+    kind,
     id: event.transferId ?? transactionHash,
-    token: sender.token,
+    token,
     source: chain,
     destination,
     transactionHash,
@@ -56,51 +48,33 @@ export function parseSend(
   };
 }
 
-/** The ID of a transfer that a transaction sent. */
-export interface SentTransferId {
-  readonly id: string;
-  readonly log: Log;
-  /** Whether the destination chain is in the address book. */
-  readonly isDestinationKnown: boolean;
-}
-
-/** Lists the transfers that a transaction sent, in log order. */
+/**
+ * Lists the IDs of the transfers that a transaction sent, in log order, and whether the address book has their destination
+ * chains.
+ */
 export function parseSentTransferIds(
   network: Network,
   contracts: ContractRegistry,
   chain: Chain,
   { logs }: Receipt,
-): readonly SentTransferId[] {
-  const senders = contracts.getSendingContracts(chain);
+): readonly { readonly id: string; readonly log: Log; readonly isDestinationKnown: boolean }[] {
   return logs.flatMap((log) => {
-    const event = senders.has(log.address) ? decodeSentEvent(log) : undefined;
-    if (event === undefined) return [];
-    const isDestinationKnown = findDestination(network, event) !== undefined;
-    return [{ id: event.transferId ?? log.transactionHash, log, isDestinationKnown }];
+    const send = contracts.decodeSend(chain, log);
+    if (send === undefined) return [];
+    const isDestinationKnown = findDestination(network, send.event) !== undefined;
+    return [{ id: send.event.transferId ?? log.transactionHash, log, isDestinationKnown }];
   });
 }
 
 /** Lists the events by which a transaction delivered transfers of Hop, in log order. */
 export function parseDeliveries(
-  network: Network,
   contracts: ContractRegistry,
   chain: Chain,
   { logs }: Receipt,
 ): readonly ParsedDelivery[] {
-  const senders = contracts.getSendingContracts(chain);
-  const transmitter = contracts.findMessageTransmitter(chain);
-  const isFromHop = (event: TransferReceivedEvent, log: Log): boolean => {
-    const { address } = log;
-    if (event.kind !== "cctp") return (senders.get(address)?.kind ?? "cctp") !== "cctp";
-    // The transmitter receives the messages of every CCTP application.
-    const source = [...network.chains.values()].find((other) => getCctpDomain(other) === event.sourceDomain);
-    const burner = source && contracts.getSendingContracts(source).get(decodeBurnMessageSender(log) ?? "");
-    return address === transmitter && burner?.kind === "cctp";
-  };
   return logs.flatMap((log) => {
-    const event = decodeReceivedEvent(log);
-    if (event === undefined || !isFromHop(event, log)) return [];
-    return [{ event, token: senders.get(log.address)?.token, log }];
+    const delivery = contracts.decodeDelivery(chain, log);
+    return delivery === undefined ? [] : [{ ...delivery, log }];
   });
 }
 

@@ -5,14 +5,14 @@ import { connect as connectTcp, createServer, type LookupFunction, Socket } from
 import tls from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createChainClients } from "../../../../src/chain/chains.js";
+import { ChainClients } from "../../../../src/chain/chains.js";
 import {
+  CustomEndpoints,
   type CustomEndpointsOptions,
-  createCustomEndpoints,
-  MAX_RESPONSE_MEMORY_BYTES,
+  MAX_CUSTOM_RESPONSE_MEMORY_BYTES,
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
-import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
@@ -131,7 +131,10 @@ describe("a custom endpoint", () => {
       respond: () => ({ error: { code: -32602, message: "too many blocks" } }),
     });
     const { client } = await openAt(node.url);
-    const search = client.getLogs({ address: "0x", topics: [] }, { from: 0, to: 10_000_000 }, true, never);
+    const search = client.getLogs(
+      { filter: { address: "0x", topics: [] }, range: { from: 0, to: 10_000_000 }, newestFirst: true },
+      never,
+    );
     await expect(search).rejects.toMatchObject(unavailable);
     expect(node.requests.length).toBeLessThanOrEqual(10);
   });
@@ -180,7 +183,7 @@ describe("a custom endpoint", () => {
     const filter = { address: "0x", topics: [] };
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
     await expect(client.sendBatch([{ method: "eth_gasPrice", params: [] }], never)).rejects.toMatchObject(unavailable);
-    await expect(client.getLogs(filter, { from: 1, to: 2 }, false, never)).rejects.toMatchObject(unavailable);
+    await expect(client.getLogs({ filter, range: { from: 1, to: 2 } }, never)).rejects.toMatchObject(unavailable);
   });
 
   /** Returns correct responses after `space` bytes of whitespace. */
@@ -255,7 +258,7 @@ describe("a custom endpoint", () => {
     const reads = {
       send: () => client.send("eth_blockNumber", [], never),
       batch: () => client.sendBatch([{ method: "eth_gasPrice", params: [] }], never),
-      logs: () => client.getLogs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, never),
+      logs: () => client.getLogs({ filter: { address: "0x", topics: [] }, range: { from: 1, to: 2 } }, never),
     };
     const ends: unknown[] = [];
     const read = reads[kind]().catch((error: unknown) => ends.push(error));
@@ -271,7 +274,8 @@ describe("a custom endpoint", () => {
   test("fails with the same error for searches that time out, also while they are queued", async () => {
     const { client } = await openAt((await startRpcNodeStub({ intercept: () => true })).url);
     const caller = new AbortController();
-    const search = () => client.getLogs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, caller.signal);
+    const search = () =>
+      client.getLogs({ filter: { address: "0x", topics: [] }, range: { from: 1, to: 2 } }, caller.signal);
     const searches = Promise.allSettled(Array.from({ length: 20 }, search));
     caller.abort();
     const reason = expect.objectContaining(unavailable);
@@ -390,7 +394,7 @@ describe("open custom endpoints", () => {
         (error.reason === "OVERLOADED" ? refused : others).push(error);
       });
     }
-    const heldAtMost = MAX_RESPONSE_MEMORY_BYTES / (900 * 1024);
+    const heldAtMost = MAX_CUSTOM_RESPONSE_MEMORY_BYTES / (900 * 1024);
     while (refused.length < 64 - heldAtMost) await new Promise((resolve) => setImmediate(resolve));
     expect(others).toEqual([]);
     expect(refused[0]).toMatchObject({ retryAfterSeconds: 1, message: expect.stringContaining("try again later") });
@@ -398,7 +402,7 @@ describe("open custom endpoints", () => {
 
   test("at one host are resolved once per call", async () => {
     const resolveHost = vi.fn(async () => [{ address: "93.184.216.34", family: 4 }]);
-    const custom = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
+    const custom = new CustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
     const session = custom.startSession(by);
     opened.push(session);
     await Promise.all(["a", "b", "c"].map((path) => session.open(optimism, `https://rpc.example.org/${path}`)));
@@ -408,7 +412,7 @@ describe("open custom endpoints", () => {
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {
     const node = await startRpcNodeStub();
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChainClients({ networks, customUrlPolicy: "any", onFailure: () => {} });
+    const chains = new ChainClients({ networks, customUrlPolicy: "any", onFailure: () => {} });
     opened.push(chains);
     const use = (urls: readonly string[], work: () => Promise<string>) =>
       chains.withCustomEndpoints(
@@ -443,7 +447,7 @@ describe("open custom endpoints", () => {
       return ["93.184.216.34"];
     }) as never);
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChainClients({ networks, customUrlPolicy: "public", onFailure: () => {} });
+    const chains = new ChainClients({ networks, customUrlPolicy: "public", onFailure: () => {} });
     opened.push(chains);
     const custom = new Map([
       ["optimism", "file:///"],

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { resolveHost } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import { resolveHost } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { type DnsStub, startDnsStub } from "../../../support/stubs/dns-stub.js";
 
 const setup = vi.hoisted(() => {

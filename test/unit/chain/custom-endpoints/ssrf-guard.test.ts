@@ -2,7 +2,7 @@ import { createServer, isIPv6, type Server, Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CustomEndpointsOptions } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
-import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { loadConfig } from "../../../../src/config/config.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
 import { forbiddenHosts, invalidUrls, localUrls, PRIVATE_ADDRESS_HOSTS } from "../support/ssrf-urls.js";

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import type { ChainBlockAges } from "../../../../src/chain/block-age/block-age-monitor.js";
-import type { HeadRead } from "../../../../src/chain/block-age/chain-history.js";
-import { createChainClients } from "../../../../src/chain/chains.js";
+import { ChainClients } from "../../../../src/chain/chains.js";
+import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { monotonicNow } from "../../../../src/resilience/clock.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
@@ -16,17 +17,12 @@ const result = (value: string) => ({ respond: () => ({ result: value }) });
 
 /** A pool whose blocks may be two minutes old. */
 function createLimitedPool(nodes: readonly RpcNodeStub[]) {
-  const state = { isStalled: false, needsRead: false };
-  const heads: HeadRead[] = [];
-  const dates: { readonly host: string; readonly date: string; readonly startedAtMs: number }[] = [];
-  const blockAges: ChainBlockAges = {
-    isStalled: () => state.isStalled,
-    needsRead: () => state.needsRead,
-    isTooOld: ({ timestamp }) => nowSeconds - timestamp > 120,
-    recordHead: (read) => void heads.push(read),
-    recordDate: (host, date, startedAtMs) => void dates.push({ host, date, startedAtMs }),
-  };
-  return { ...createPoolOn(nodes, { blockAges }), state, heads, dates };
+  const clock = { ms: 1_000_000 };
+  const limits = { mainnet: new Map([["optimism", { maxBlockAgeMs: 120_000, blockTimeMs: 2_000 }]]) };
+  const startMs = Date.now() - clock.ms;
+  const clocks = { now: () => startMs + clock.ms, monotonicNow: () => clock.ms };
+  const heads = new BlockAgeMonitor({ limits, clocks }).getHeads("mainnet", "optimism");
+  return { ...createPoolOn(nodes, { heads, now: () => clock.ms }), heads, clock };
 }
 
 const countHeadReads = (nodes: readonly RpcNodeStub[]) => nodes.reduce((sum, node) => sum + node.headRequests, 0);
@@ -37,11 +33,10 @@ describe("an endpoint whose newest block is too old", () => {
       await startRpcNodeStub({ ...result("0xa"), head: head(7, OLD) }),
       await startRpcNodeStub({ ...result("0xb"), head: undefined }),
     ];
-    const { client, clock, send, heads } = createLimitedPool(nodes);
+    const { pool, clock, send } = createLimitedPool(nodes);
     clock.ms += 10_000;
     await send();
-    await vi.waitFor(() => expect(client.state().endpoints[0]?.state).toBe("lagging"), { timeout: 60_000 });
-    expect(heads).toMatchObject([{ source: expect.stringContaining("optimism[1]"), timestamp: OLD, readAt: clock.ms }]);
+    await vi.waitFor(() => expect(pool.state().endpoints[0]?.state).toBe("lagging"), { timeout: 60_000 });
     expect(await send()).toBe("0xb");
   });
 
@@ -50,25 +45,86 @@ describe("an endpoint whose newest block is too old", () => {
       await startRpcNodeStub({ ...result("0xa"), head: head(7, OLD) }),
       await startRpcNodeStub({ ...result("0xb"), head: head(7, OLD) }),
     ];
-    const { client, clock, send } = createLimitedPool(nodes);
+    const { pool, clock, send } = createLimitedPool(nodes);
     clock.ms += 10_000;
     await send();
-    const states = () => client.state().endpoints.map(({ state }) => state);
+    const states = () => pool.state().endpoints.map(({ state }) => state);
     await vi.waitFor(() => expect(states()).toEqual(["lagging", "lagging"]), { timeout: 60_000 });
     expect(await send()).toBe("0xa");
   });
 });
 
+describe("a read whose result shows that its endpoint is stalled", () => {
+  /** Each result tells the head of its endpoint. */
+  async function startReaders(
+    nodes: readonly { readonly timestamp: number; readonly isDead?: boolean; readonly hangs?: boolean }[],
+    onRequest = () => {},
+  ) {
+    const started = await Promise.all(
+      nodes.map(({ timestamp, isDead = false, hangs = false }) =>
+        startRpcNodeStub({
+          ...result(`0x${timestamp.toString(16)}`),
+          intercept: ({ response }) => hangs || (isDead && Boolean(response.destroy())),
+        }),
+      ),
+    );
+    const { client, hedges } = createLimitedPool(started);
+    const parseHead = (timestamp: unknown) => ({ number: 7, timestamp: Number(timestamp) });
+    const call = { method: "eth_call", params: [], parseHead, onRequest };
+    return {
+      hedges,
+      read: async () => (await client.sendBatch([call], new AbortController().signal))[0],
+      countReads: () => started.map(({ requests }) => requests.length),
+    };
+  }
+  const read = (timestamp: number) => ({ result: `0x${timestamp.toString(16)}` });
+
+  test("is made by the next endpoint", async () => {
+    const { read: readAgain, countReads } = await startReaders([{ timestamp: OLD }, { timestamp: YOUNG }]);
+    expect(await readAgain()).toEqual(read(YOUNG));
+    expect(await readAgain()).toEqual(read(YOUNG));
+    expect(countReads()).toEqual([1, 2]);
+  });
+
+  test("counts where all endpoints are stalled, and is not repeated at those that are known to be", async () => {
+    const { read: readAgain, countReads } = await startReaders([{ timestamp: OLD }, { timestamp: OLD }]);
+    expect(await readAgain()).toEqual(read(OLD));
+    expect(await readAgain()).toEqual(read(OLD));
+    expect(countReads()).toEqual([2, 1]);
+  });
+
+  test("counts where the next endpoint is dead", async () => {
+    const { read: readAgain } = await startReaders([{ timestamp: OLD }, { timestamp: YOUNG, isDead: true }]);
+    expect(await readAgain()).toEqual(read(OLD));
+  });
+
+  test("counts where the next endpoint takes longer than usual", async () => {
+    const { read: readAgain, hedges } = await startReaders([{ timestamp: OLD }, { timestamp: YOUNG, hangs: true }]);
+    hedges.isPatienceOver = true;
+    expect(await readAgain()).toEqual(read(OLD));
+  });
+
+  test("counts where the next endpoint may not be asked", async () => {
+    let requests = 0;
+    const { read: readAgain, countReads } = await startReaders([{ timestamp: OLD }, { timestamp: YOUNG }], () => {
+      requests += 1;
+      if (requests > 1) throw new ServiceError("OVERLOADED", "no more requests");
+    });
+    expect(await readAgain()).toEqual(read(OLD));
+    expect(countReads()).toEqual([1, 0]);
+  });
+});
+
 describe("the heads of the endpoints", () => {
-  test("are read every one and a half seconds at most while the chain stands still and is asked", async () => {
+  test("are read every one and a half seconds at most while the chain is stalled and is asked", async () => {
     const nodes = [await startRpcNodeStub({ head: head(7, OLD) }), await startRpcNodeStub({ head: head(7, OLD) })];
-    const { clock, send, state, heads } = createLimitedPool(nodes);
-    state.isStalled = true;
+    const { clock, send, heads } = createLimitedPool(nodes);
+    heads.record("state", { number: 7, timestamp: OLD }, clock.ms);
     for (let second = 0; second < 6; second += 1) {
-      const known = heads.length;
       clock.ms += 1_500;
       await Promise.all([send(), send(), send()]);
-      await vi.waitFor(() => expect(heads).toHaveLength(known + 2), { timeout: 60_000 });
+      await vi.waitFor(() => expect(countHeadReads(nodes)).toBe(2 * (second + 1)), { timeout: 60_000 });
+      await vi.waitFor(() => expect(heads.getNewest()?.readAt).toBe(clock.ms), { timeout: 60_000 });
       clock.ms += 1_000;
       await send();
     }
@@ -77,40 +133,23 @@ describe("the heads of the endpoints", () => {
 
   test("are read of a single endpoint only if nothing else has read a block for a while", async () => {
     const nodes = [await startRpcNodeStub({ head: head(7, YOUNG) })];
-    const { clock, send, state, heads } = createLimitedPool(nodes);
-    clock.ms += 60_000;
+    const { clock, send, heads } = createLimitedPool(nodes);
+    heads.record("state", { number: 7, timestamp: YOUNG }, clock.ms);
+    clock.ms += 30_000;
     await send();
     expect(countHeadReads(nodes)).toBe(0);
-    state.needsRead = true;
+    clock.ms += 1;
     await send();
-    await vi.waitFor(() => expect(heads).toHaveLength(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(heads.getNewest()?.readAt).toBe(clock.ms), { timeout: 60_000 });
   });
-});
-
-test("the header Date of every response is recorded under its host, without the key in the URL", async () => {
-  const node = await startRpcNodeStub();
-  const { send, dates } = createLimitedPool([node]);
-  const startedAtMs = Date.now();
-  await send();
-  expect(dates).toMatchObject([{ host: new URL(node.url).host, date: expect.stringMatching(/ GMT$/) }]);
-  expect(dates[0]?.startedAtMs).toBeGreaterThanOrEqual(startedAtMs);
 });
 
 test("a caller's endpoint tells nothing about the clock or the age of a chain", async () => {
   const node = await startRpcNodeStub({ head: head(7, OLD) });
-  const record = vi.fn();
-  const blockAges = {
-    ...{
-      stalledCount: () => 0,
-      findStalled: () => undefined,
-      isTooOld: () => false,
-      getAgeMs: () => 0,
-      needsRead: () => true,
-    },
-    ...{ recordHead: record, recordDate: record, clock: () => ({ offsetMs: 0, evidence: undefined }) },
-  };
+  const limits = { mainnet: new Map([["optimism", { maxBlockAgeMs: 120_000, blockTimeMs: 2_000 }]]) };
+  const blockAges = new BlockAgeMonitor({ limits, clocks: { now: Date.now, monotonicNow } });
   const networks = { mainnet: new Map([["optimism", { chainId: 1, urls: ["http://127.0.0.1:1"] }]]) };
-  const chains = createChainClients({ networks, blockAges, customUrlPolicy: "any", onFailure: () => {} });
+  const chains = new ChainClients({ networks, blockAges, customUrlPolicy: "any", onFailure: () => {} });
   closeAfterTest(chains);
   const { signal } = new AbortController();
   const block = await chains.withCustomEndpoints(
@@ -120,5 +159,5 @@ test("a caller's endpoint tells nothing about the clock or the age of a chain", 
     { caller: "192.0.2.7", signal },
   );
   expect(block).toEqual(node.head);
-  expect(record).not.toHaveBeenCalled();
+  expect(blockAges.getHeads("mainnet", "optimism").getNewest()).toBeUndefined();
 });

@@ -116,7 +116,7 @@ describe("the observer of one call", () => {
     const { client } = createPoolOn([node]);
     for (const round of [1, 2]) {
       let count = 0;
-      await client.send("eth_gasPrice", [], never, undefined, () => count++).catch(() => {});
+      await client.send("eth_gasPrice", [], never, { onRequest: () => count++ }).catch(() => {});
       expect(count, `round ${round}`).toBeGreaterThan(0);
       expect(node.requests).toHaveLength(count);
       node.requests.length = 0;
@@ -125,32 +125,32 @@ describe("the observer of one call", () => {
 
   test("prevents the request by throwing, which is no failure of the endpoint", async () => {
     const node = await startRpcNodeStub();
-    const { client, failures, send } = createPoolOn([node]);
+    const { client, pool, failures, send } = createPoolOn([node]);
     const refusal = new Error("refused");
     const refuse = () => {
       throw refusal;
     };
     for (let round = 0; round < 10; round += 1) {
-      await expect(client.send("eth_gasPrice", [], never, undefined, refuse)).rejects.toBe(refusal);
+      await expect(client.send("eth_gasPrice", [], never, { onRequest: refuse })).rejects.toBe(refusal);
     }
     expect(node.requests).toEqual([]);
     expect(failures).toEqual([]);
     expect(await send("eth_gasPrice")).toBe("0x1");
-    expect(client.state().endpoints).toMatchObject([{ state: "ok" }]);
+    expect(pool.state().endpoints).toMatchObject([{ state: "ok" }]);
   });
 
   test("that refuses the probe of an open circuit breaker leaves it to the next request", async () => {
     const node = await startRpcNodeStub(failing(503));
-    const { client, clock, send } = createPoolOn([node]);
+    const { client, pool, clock, send } = createPoolOn([node]);
     for (let round = 0; round < 5; round += 1) await send("eth_gasPrice").catch(() => {});
-    expect(client.state().endpoints).toMatchObject([{ state: "failing" }]);
+    expect(pool.state().endpoints).toMatchObject([{ state: "failing", failure: "answered 503" }]);
     node.intercept = () => false;
     clock.ms += 60_000;
     const refuse = () => {
       throw new Error("refused");
     };
-    await expect(client.send("eth_gasPrice", [], never, undefined, refuse)).rejects.toThrow("refused");
+    await expect(client.send("eth_gasPrice", [], never, { onRequest: refuse })).rejects.toThrow("refused");
     await send("eth_gasPrice");
-    expect(client.state().endpoints).toMatchObject([{ state: "ok" }]);
+    expect(pool.state().endpoints).toMatchObject([{ state: "ok" }]);
   });
 });

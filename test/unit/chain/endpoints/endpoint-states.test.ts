@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { createEndpointPool, type EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
+import { EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
 import {
   createManualHedges,
   type ManualClock,
   type ManualHedges,
-  NO_DELAY,
   type RpcNodeStub,
   startRpcNodeStub,
 } from "../support/rpc-node-stub.js";
@@ -26,14 +25,13 @@ function createProbedPool(
 ): { pool: EndpointPool; clock: ManualClock; hedges: ManualHedges; states: () => string[] } {
   const clock = { ms: 1_000_000 };
   const hedges = createManualHedges();
-  const pool = createEndpointPool({
+  const pool = new EndpointPool({
     slug: "optimism",
     chainId: 1,
     urls: nodes.map(({ url }) => url),
     dispatcher,
     maxBytes: 10_000,
     callerTimeoutMs: 60_000,
-    eventLoopDelay: NO_DELAY,
     onFailure: () => {},
     closing: closing.signal,
     now: () => clock.ms,
@@ -48,7 +46,7 @@ async function probeAgain(
   expected: readonly string[],
 ): Promise<void> {
   clock.ms += 10_000;
-  pool.probe();
+  pool.refreshHeads();
   await vi.waitFor(() => expect(states()).toEqual(expected), { timeout: 60_000 });
 }
 
@@ -62,6 +60,7 @@ describe("the state of an endpoint", () => {
         { endpoint: expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/), state: "unknown", head: undefined },
       ],
       isStalled: false,
+      isChecked: false,
       usedAt: undefined,
     });
     await probeAgain(probed, ["ok"]);
@@ -78,10 +77,10 @@ describe("the state of an endpoint", () => {
     node.intercept = up;
     await probeAgain(probed, ["ok"]);
     node.intercept = down;
-    await expect(probed.pool.send("eth_gasPrice", [], never)).rejects.toThrow();
+    await expect(probed.pool.client.send("eth_gasPrice", [], never)).rejects.toThrow();
     expect(probed.states()).toEqual(["failing"]);
     node.intercept = up;
-    await probed.pool.send("eth_gasPrice", [], never);
+    await probed.pool.client.send("eth_gasPrice", [], never);
     expect(probed.states()).toEqual(["ok"]);
   });
 
@@ -91,11 +90,11 @@ describe("the state of an endpoint", () => {
       await startRpcNodeStub({ head: head(7) }),
     ];
     const probed = createProbedPool([first, second]);
-    for (let round = 0; round < 5; round++) await probed.pool.send("eth_gasPrice", [], never);
+    for (let round = 0; round < 5; round++) await probed.pool.client.send("eth_gasPrice", [], never);
     first.intercept = up;
     const looks = first.headRequests;
     probed.clock.ms += 10_000;
-    probed.pool.probe();
+    probed.pool.refreshHeads();
     await vi.waitFor(() => expect(first.headRequests).toBe(looks + 1), { timeout: 60_000 });
     await sleep(30);
     expect(probed.states()).toEqual(["failing", "ok"]);
@@ -108,11 +107,11 @@ describe("the state of an endpoint", () => {
       Boolean(response.writeHead(429, { "retry-after": "20" }).end());
     const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
     const probed = createProbedPool([first, second]);
-    await probed.pool.send("eth_gasPrice", [], never);
+    await probed.pool.client.send("eth_gasPrice", [], never);
     expect(probed.states()).toEqual(["cooldown", "ok"]);
     const looks = [first.headRequests, second.headRequests] as const;
     probed.clock.ms += 10_000;
-    probed.pool.probe();
+    probed.pool.refreshHeads();
     await vi.waitFor(() => expect(second.headRequests).toBe(looks[1] + 1), { timeout: 60_000 });
     expect(first.headRequests).toBe(looks[0]);
     probed.clock.ms += 10_001;
@@ -123,7 +122,7 @@ describe("the state of an endpoint", () => {
     const node = await startRpcNodeStub({ intercept: () => true });
     const closing = new AbortController();
     const { pool, states } = createProbedPool([node], closing);
-    pool.probe();
+    pool.refreshHeads();
     await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     closing.abort();
     await sleep(30);
@@ -144,31 +143,45 @@ describe("probes", () => {
   test("run once in ten seconds however often they are requested, also for a single endpoint", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
     const { pool, clock } = createProbedPool([node]);
-    for (let round = 0; round < 50; round++) pool.probe();
+    for (let round = 0; round < 50; round++) pool.refreshHeads();
     await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     clock.ms += 9_999;
-    pool.probe();
+    pool.refreshHeads();
     await sleep(30);
     expect(node.headRequests).toBe(1);
     clock.ms += 1;
-    pool.probe();
+    pool.refreshHeads();
     await vi.waitFor(() => expect(node.headRequests).toBe(2), { timeout: 60_000 });
+  });
+
+  test("have checked a chain once the last endpoint has responded or failed", async () => {
+    const pending: (() => void)[] = [];
+    const held: RpcNodeStub["intercept"] = ({ response }) => pending.push(() => response.writeHead(500).end()) > 0;
+    const [first, second] = [await startRpcNodeStub({ head: head(7) }), await startRpcNodeStub({ intercept: held })];
+    const { pool, states } = createProbedPool([first, second]);
+    pool.refreshHeads();
+    await vi.waitFor(() => expect([states()[0], pending.length]).toEqual(["ok", 1]), { timeout: 60_000 });
+    expect(pool.state().isChecked).toBe(false);
+    second.intercept = down;
+    pending[0]?.();
+    await vi.waitFor(() => expect(pool.state().isChecked).toBe(true), { timeout: 60_000 });
+    expect(states()).toEqual(["ok", "failing"]);
   });
 
   test("do not count as use of the chain", async () => {
     const { pool, clock } = createProbedPool([await startRpcNodeStub({ head: head(7) })]);
-    pool.probe();
+    pool.refreshHeads();
     expect(pool.state().lastUsedAt).toBeUndefined();
-    await pool.send("eth_gasPrice", [], never);
+    await pool.client.send("eth_gasPrice", [], never);
     expect(pool.state().lastUsedAt).toBe(clock.ms);
   });
 });
 
 test("a recorded head counts unless it is from the future", async () => {
   const { pool, clock } = createProbedPool([await startRpcNodeStub()]);
-  pool.recordHead({ number: 9, timestamp: nowSeconds });
-  expect(pool.state().head).toEqual({ number: 9, timestamp: nowSeconds, observedAt: clock.ms });
-  pool.recordHead({ number: 99, timestamp: nowSeconds + 3_600 });
+  pool.recordHead({ number: 9, timestamp: nowSeconds }, clock.ms);
+  expect(pool.state().head).toMatchObject({ number: 9, timestamp: nowSeconds, observedAt: clock.ms });
+  pool.recordHead({ number: 99, timestamp: nowSeconds + 3_600 }, clock.ms);
   expect(pool.state().head).toBeUndefined();
 });
 
@@ -183,11 +196,11 @@ test.each([
   node.head = head(99);
   clock.ms += 10_000;
   // Another process reads the chain: there is no request here.
-  pool.recordHead({ number: 99, timestamp: nowSeconds });
+  pool.recordHead({ number: 99, timestamp: nowSeconds }, clock.ms);
   await vi.waitFor(() => expect(states()).toEqual(["ok", "ok"]), { timeout: 60_000 });
   const { headRequests } = node;
   clock.ms += 10_000;
-  pool.recordHead({ number: 100, timestamp: nowSeconds });
+  pool.recordHead({ number: 100, timestamp: nowSeconds }, clock.ms);
   await sleep(50);
   expect(node.headRequests).toBe(headRequests);
 });
@@ -204,7 +217,7 @@ test("being overtaken does not make an endpoint failing", async () => {
   quick.ready = vi.waitFor(() => expect(slow.requests).toHaveLength(1), { timeout: 60_000 });
   probed.hedges.areDue = true;
   // The hedged request to the second endpoint is faster.
-  await probed.pool.send("eth_gasPrice", [], never);
+  await probed.pool.client.send("eth_gasPrice", [], never);
   expect(slow.requests).toHaveLength(1);
   expect(probed.states()).toEqual(["ok", "ok"]);
 });

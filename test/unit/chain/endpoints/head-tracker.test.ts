@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
-import { createHeadTracker, isBehind } from "../../../../src/chain/endpoints/head-tracker.js";
+import { ChainClock } from "../../../../src/chain/heads/chain-clock.js";
+import { ChainHeads } from "../../../../src/chain/heads/chain-heads.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const head = (number: number, timestamp: number) => ({
@@ -11,11 +12,11 @@ const head = (number: number, timestamp: number) => ({
 const result = (value: string) => ({ respond: () => ({ result: value }) });
 
 /** Refreshes the heads of all endpoints, some of which report a valid one. */
-async function refreshHeads({ client, clock, send }: ReturnType<typeof createPoolOn>, validHeads = 1): Promise<void> {
+async function refreshHeads({ pool, clock, send }: ReturnType<typeof createPoolOn>, validHeads = 1): Promise<void> {
   clock.ms += 10_000;
   await send();
   const countHeads = (): number =>
-    client.state().endpoints.filter((endpoint) => endpoint.head?.observedAt === clock.ms).length;
+    pool.state().endpoints.filter((endpoint) => endpoint.head?.observedAt === clock.ms).length;
   await vi.waitFor(() => expect(countHeads()).toBe(validHeads), { timeout: 60_000 });
 }
 
@@ -64,6 +65,25 @@ describe("an endpoint behind its peers", () => {
     expect(await pool.send()).toBe("0xa");
   });
 
+  test("is not measured against the last head of a peer that has been silent since", async () => {
+    const nodes = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))] as const;
+    const [honest, gone] = nodes;
+    honest.head = head(100, 1000);
+    gone.head = head(9_000, 1000);
+    const pool = createPoolOn(nodes);
+    await refreshHeads(pool, 2);
+    expect(await pool.send()).toBe("0xb");
+    gone.intercept = ({ response }) => Boolean(response.writeHead(500).end());
+    honest.head = head(105, 1010);
+    await refreshHeads(pool);
+    await vi.waitFor(() => expect(pool.pool.state().endpoints.map(({ state }) => state)).toEqual(["ok", "failing"]), {
+      timeout: 60_000,
+    });
+    const asked = gone.requests.length;
+    expect(await pool.send()).toBe("0xa");
+    expect(gone.requests.length).toBe(asked);
+  });
+
   test("is not measured against a head that is far in the future", async () => {
     const nodes = [
       await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
@@ -96,9 +116,9 @@ describe("an endpoint behind its peers", () => {
 describe("head refresh", () => {
   test("runs beside reads, at most every ten seconds", async () => {
     const nodes = [await startRpcNodeStub({ head: head(1, 1) }), await startRpcNodeStub({ head: head(1, 1) })];
-    const { client, send, clock } = createPoolOn(nodes);
+    const { pool, send, clock } = createPoolOn(nodes);
     for (let round = 0; round < 5; round++) await send();
-    const heads = () => client.state().endpoints.map((endpoint) => endpoint.head?.number);
+    const heads = () => pool.state().endpoints.map((endpoint) => endpoint.head?.number);
     await vi.waitFor(() => expect(heads()).toEqual([1, 1]), { timeout: 60_000 });
     clock.ms += 9_999;
     await send();
@@ -145,11 +165,11 @@ describe("head refresh", () => {
   test("skips an endpoint in cooldown", async () => {
     const nodes = [await startRpcNodeStub({ ...result("0xa"), chainId: 10 }), await startRpcNodeStub(result("0xb"))];
     const [wrong] = nodes as [RpcNodeStub, RpcNodeStub];
-    const { client, send, clock } = createPoolOn(nodes);
+    const { pool, send, clock } = createPoolOn(nodes);
     await send();
     await vi.waitFor(
       () => {
-        expect(client.state().endpoints[0]?.state).toBe("cooldown");
+        expect(pool.state().endpoints[0]?.state).toBe("cooldown");
         expect(wrong.headRequests).toBe(1);
       },
       { timeout: 60_000 },
@@ -169,50 +189,31 @@ describe("head refresh", () => {
       if (looks) response.writeHead(429, { "retry-after": "9" }).end();
       return looks;
     };
-    const { client, send } = createPoolOn(nodes);
+    const { pool, send } = createPoolOn(nodes);
     await send();
-    await vi.waitFor(() => expect(client.state().endpoints[0]?.state).toBe("cooldown"), { timeout: 60_000 });
+    await vi.waitFor(() => expect(pool.state().endpoints[0]?.state).toBe("cooldown"), { timeout: 60_000 });
     expect(await send()).toBe("0xb");
-  });
-
-  test("survives a read that fails synchronously", async () => {
-    const heads = createHeadTracker({
-      peers: [1, 2],
-      fetchLatestBlock: () => Promise.reject(new Error("no")),
-      now: () => 0,
-    });
-    heads.refresh();
-    await sleep(0);
-    expect(heads.isLagging(1)).toBe(false);
   });
 });
 
 describe("endpoints of different latency", () => {
-  const observed = (number: number, timestamp: number, observedAt: number) => ({ number, timestamp, observedAt });
+  /** Returns whether each is behind. Both are asked at the same time; the second one reports later. */
+  function compare(quick: [number, number], slow: [number, number], latencyMs: number): readonly boolean[] {
+    const clock = { ms: 0 };
+    const heads = new ChainHeads(new ChainClock({ now: Date.now, monotonicNow: () => clock.ms }));
+    heads.record("quick", { number: quick[0], timestamp: quick[1] }, 0);
+    clock.ms = latencyMs;
+    heads.record("slow", { number: slow[0], timestamp: slow[1] }, 0);
+    return ["quick", "slow"].map((name) => heads.isLagging(name));
+  }
 
   test("are not behind by the blocks that the chain produces while the slower one responds", () => {
     // Four blocks per second, as on Arbitrum; the second endpoint takes four seconds.
-    const [quick, slow] = [observed(1_000, 500, 50), observed(1_016, 504, 4_050)];
-    expect(isBehind(quick, [quick, slow], 0)).toBe(false);
-    expect(isBehind(slow, [quick, slow], 0)).toBe(false);
+    expect(compare([1_000, 500], [1_016, 504], 4_050)).toEqual([false, false]);
   });
 
   test("are behind by more than that", () => {
-    const [quick, slow] = [observed(980, 495, 50), observed(1_016, 504, 4_050)];
-    expect(isBehind(quick, [quick, slow], 0)).toBe(true);
-    const [ahead, behind] = [observed(1_016, 504, 50), observed(1_000, 500, 4_050)];
-    expect(isBehind(behind, [ahead, behind], 0)).toBe(true);
-  });
-
-  test("are compared as their heads arrive: nobody waits for one that hangs", async () => {
-    const heads = createHeadTracker({
-      peers: ["behind", "ahead", "hangs"],
-      fetchLatestBlock: async (peer) =>
-        peer === "hangs" ? new Promise(() => {}) : head(peer === "ahead" ? 100 : 1, 1),
-      now: () => 0,
-    });
-    heads.refresh();
-    await vi.waitFor(() => expect(heads.isLagging("behind")).toBe(true), { timeout: 60_000 });
-    expect(heads.isLagging("ahead")).toBe(false);
+    expect(compare([980, 495], [1_016, 504], 4_050)).toEqual([true, false]);
+    expect(compare([1_016, 504], [1_000, 500], 4_050)).toEqual([false, true]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { classifyRpcError } from "../../../../src/chain/json-rpc/classify-rpc-error.js";
+import { classifyRpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 
 describe("classifyRpcError", () => {
   test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { createBlockFinder } from "../../../../src/chain/read/block-finder.js";
+import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
+import { BlockFinder } from "../../../../src/chain/read/block-finder.js";
 import { createHeader } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;
@@ -21,7 +22,7 @@ function setup(blocks = 50_000_000) {
     getLogs: () => Promise.reject(new Error("no logs")),
   };
   const clock = { ms: 0 };
-  const times = createBlockFinder({ now: () => clock.ms });
+  const times = new BlockFinder(() => clock.ms);
   const blockAt = (seconds: number, of: ChainClient = client) => times.findBlockAt(of, start + seconds, blockMs, never);
   const readsOf = async (work: () => Promise<unknown>) => {
     state.reads.length = 0;
@@ -52,7 +53,7 @@ describe("findBlockAt", () => {
   test("uses what a client with the same cache key has read", async () => {
     const { blockAt, readsOf, client } = setup();
     await blockAt(60_000_000);
-    const decorated = { ...client, cacheKey: client };
+    const decorated = { ...client, heads: getHeads(client) };
     expect(await readsOf(() => blockAt(60_000_050, decorated))).toBe(0);
     expect(await readsOf(() => blockAt(60_000_050, { ...client }))).toBe(2);
   });

@@ -32,7 +32,7 @@ function saying(result: unknown) {
       return result;
     },
     sendBatch: () => Promise.reject(new Error("no batches")),
-    getLogs: async (_, range) => ({ result, range }),
+    getLogs: async ({ range }) => ({ result, range }),
   };
   return { client, asked };
 }
@@ -105,7 +105,7 @@ test("an endpoint that lacks old data stays the first choice for other reads", a
 
 describe("readLogPage", () => {
   const page = (result: unknown, range: BlockRange = { from: 10, to: 20 }) =>
-    readLogPage(saying(result).client, logFilter, range, { newestFirst: false }, never);
+    readLogPage(saying(result).client, { filter: logFilter, range }, never);
 
   test("returns logs in chain order", async () => {
     const { logs, range } = await page([
@@ -147,19 +147,23 @@ describe("readLogPage", () => {
   test("reads everything up to the head where an endpoint accepts that, otherwise the last part", async () => {
     const latest = { from: 0, to: "latest" } as const;
     const whole = createLogChainStub([1, 99_000]);
-    const everything = await readLogPage(whole.client, logFilter, latest, { newestFirst: true }, never);
+    const everything = await readLogPage(whole.client, { filter: logFilter, range: latest, newestFirst: true }, never);
     expect([blockNumbersOf(everything.logs), everything.range]).toEqual([
       [1, 99_000],
       { from: 0, to: Number.POSITIVE_INFINITY },
     ]);
     const narrow = createLogChainStub([1, 99_000], { maxLogBlocks: 2_000 });
-    const newest = await readLogPage(narrow.client, logFilter, latest, { newestFirst: true }, never);
+    const newest = await readLogPage(narrow.client, { filter: logFilter, range: latest, newestFirst: true }, never);
     expect([blockNumbersOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
   });
 
   test("returns nothing after the head", async () => {
     const { client, state } = createLogChainStub([1], { maxLogBlocks: 2_000 });
-    const after = await readLogPage(client, logFilter, { from: 100_001, to: "latest" }, { newestFirst: true }, never);
+    const after = await readLogPage(
+      client,
+      { filter: logFilter, range: { from: 100_001, to: "latest" }, newestFirst: true },
+      never,
+    );
     expect([after.logs, state.pages]).toEqual([[], []]);
   });
 });

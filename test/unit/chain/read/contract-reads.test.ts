@@ -5,7 +5,6 @@ import { createPoolOn, type NodeCall, startRpcNodeStub, UNAVAILABLE_ERROR } from
 
 const never = new AbortController().signal;
 const multicall = `0x${"ca".repeat(20)}`;
-const options = { multicallAddress: multicall, hasL1BlockNumbers: false };
 const contractCall = { to: `0x${"a1".repeat(20)}`, data: "0x12345678" };
 const abi = new utils.Interface(["function aggregate3() view returns ((bool success, bytes returnData)[])"]);
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -24,11 +23,22 @@ const node = (result: unknown, single = "0x") =>
 describe("readContracts", () => {
   test("reads all calls in one block", async () => {
     const { client } = createPoolOn([await node(whole)]);
-    expect(await readContracts(client, options, [contractCall], [], never)).toEqual({
+    expect(await readContracts(client, multicall, { contractCalls: [contractCall], otherCalls: [] }, never)).toEqual({
       block: { number: 16n, timeSeconds: 1_700_000_000n },
       returnData: [word(7)],
       outcomes: [],
     });
+  });
+
+  test.each(["arbitrum", "nova"])("asks %s for the number of its own block", async (slug) => {
+    let asked = "";
+    const respond = ({ params }: NodeCall) => {
+      asked = JSON.stringify(params);
+      return { result: whole };
+    };
+    const { client } = createPoolOn([await startRpcNodeStub({ respond })], { slug });
+    await readContracts(client, multicall, { contractCalls: [contractCall] }, never);
+    expect(asked).toContain("64".padStart(64, "0"));
   });
 
   test.each([
@@ -38,13 +48,17 @@ describe("readContracts", () => {
     ["of another format", word(1)],
   ])("retries at the next endpoint after a response %s", async (_, invalidResult) => {
     const { client, failures } = createPoolOn([await node(invalidResult), await node(whole)]);
-    expect(await readContracts(client, options, [contractCall], [], never)).toMatchObject({ returnData: [word(7)] });
+    expect(
+      await readContracts(client, multicall, { contractCalls: [contractCall], otherCalls: [] }, never),
+    ).toMatchObject({ returnData: [word(7)] });
     expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
   test("reads one by one where no node has Multicall3", async () => {
     const { client } = createPoolOn([await node("0x", word(9)), await node("0x", word(9))]);
-    expect(await readContracts(client, options, [contractCall], [], never)).toMatchObject({
+    expect(
+      await readContracts(client, multicall, { contractCalls: [contractCall], otherCalls: [] }, never),
+    ).toMatchObject({
       block: { number: 17n, timeSeconds: 32n },
       returnData: [word(9)],
     });
@@ -52,6 +66,8 @@ describe("readContracts", () => {
 
   test("fails where no node gives a complete response", async () => {
     const { client } = createPoolOn([await node(word(1)), await node(whole.slice(0, -64))]);
-    await expect(readContracts(client, options, [contractCall], [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    await expect(
+      readContracts(client, multicall, { contractCalls: [contractCall], otherCalls: [] }, never),
+    ).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 });

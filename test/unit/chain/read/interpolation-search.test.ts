@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { searchBlockByTime } from "../../../../src/chain/read/interpolation-search.js";
+import { searchBlockByTime } from "../../../../src/chain/read/block-finder.js";
 
 const genesis = { number: 0, timestamp: Number.NEGATIVE_INFINITY };
 
@@ -38,7 +38,7 @@ async function find(sections: readonly Section[], share: number, blockSeconds: n
   const time = Math.floor(start + (end - start) * share);
   const reads: number[] = [];
   const high = { number: head, timestamp: end };
-  const found = await searchBlockByTime(genesis, high, time, blockSeconds, async (number) => {
+  const found = await searchBlockByTime([genesis, high], time, blockSeconds, async (number) => {
     reads.push(number);
     return { number, timestamp: timeOf(number) };
   });
@@ -93,7 +93,7 @@ describe("searchBlockByTime", () => {
       fc.asyncProperty(fc.infiniteStream(fc.nat(2_000)), async (times) => {
         const high = { number: 1_000_000_000, timestamp: 1_000 };
         const read = async (number: number) => ({ number, timestamp: times.next().value });
-        const found = await searchBlockByTime(genesis, high, 900, 2, read);
+        const found = await searchBlockByTime([genesis, high], 900, 2, read);
         expect(found.number === 0 || found.timestamp <= 900).toBe(true);
       }),
     );

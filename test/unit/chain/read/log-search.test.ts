@@ -5,26 +5,10 @@ import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { blockNumbersOf, createLogChainStub, logFilter } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;
-const all = { from: 0, to: "latest" } as const;
 const forward = { newestFirst: false };
 const backward = { newestFirst: true };
 
 describe("searchLogs", () => {
-  test.each([
-    [forward, [5, 70_000]],
-    [backward, [70_000, 5]],
-  ])("needs one request up to the head where an endpoint accepts that: %j", async (order, blocks) => {
-    const { client, state } = createLogChainStub([5, 70_000]);
-    expect(blockNumbersOf(await searchLogs(client, logFilter, all, order, never))).toEqual(blocks);
-    expect([state.pages.length, state.headReads]).toEqual([1, 0]);
-  });
-
-  test("reads the head number where no endpoint accepts an open range", async () => {
-    const { client, state } = createLogChainStub([0, 2_000, 100_000], { maxLogBlocks: 2_000 });
-    expect(blockNumbersOf(await searchLogs(client, logFilter, all, forward, never))).toEqual([0, 2_000, 100_000]);
-    expect([state.pages.length, state.headReads]).toEqual([51, 1]);
-  });
-
   test("finds everything once, in order, for any and for shrinking block ranges", async () => {
     const cases = fc.record({
       blocks: fc.uniqueArray(fc.nat(3_000), { maxLength: 30 }),
@@ -33,45 +17,27 @@ describe("searchLogs", () => {
       maxLogBlocks: fc.integer({ min: 7, max: 4_000 }),
       later: fc.integer({ min: 7, max: 4_000 }),
       newestFirst: fc.boolean(),
-      parallel: fc.integer({ min: 1, max: 9 }),
     });
     await fc.assert(
-      fc.asyncProperty(
-        cases,
-        async ({ blocks, from, size, maxLogBlocks, later, newestFirst, parallel: maxParallel }) => {
-          const { client, state } = createLogChainStub(blocks, { maxLogBlocks });
-          state.hold = async () => {
-            if (state.pages.length > 1) state.maxLogBlocks = later;
-          };
-          const range = { from, to: from + size };
-          const found = await searchLogs(client, logFilter, range, { newestFirst, maxParallel }, never);
-          const wanted = blocks.filter((block) => block >= from && block <= range.to).sort((a, b) => a - b);
-          expect(blockNumbersOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
-          expect(state.maxConcurrent).toBeLessThanOrEqual(maxParallel);
-          expect(state.pages.every((page) => page.from >= from && page.to <= range.to)).toBe(true);
-        },
-      ),
+      fc.asyncProperty(cases, async ({ blocks, from, size, maxLogBlocks, later, newestFirst }) => {
+        const { client, state } = createLogChainStub(blocks, { maxLogBlocks });
+        state.hold = async () => {
+          if (state.pages.length > 1) state.maxLogBlocks = later;
+        };
+        const range = { from, to: from + size };
+        const found = await searchLogs(client, { filter: logFilter, range, newestFirst }, never);
+        const wanted = blocks.filter((block) => block >= from && block <= range.to).sort((a, b) => a - b);
+        expect(blockNumbersOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
+        expect(state.maxConcurrent).toBeLessThanOrEqual(8);
+        expect(state.pages.every((page) => page.from >= from && page.to <= range.to)).toBe(true);
+      }),
     );
   });
-
-  test.each([forward, backward])(
-    "returns logs in order when endpoints accept fewer blocks than before: %j",
-    async (order) => {
-      const blocks = Array.from({ length: 100 }, (_, index) => index * 100);
-      const { client, state } = createLogChainStub(blocks, { maxLogBlocks: 2_000 });
-      state.hold = async () => {
-        state.maxLogBlocks = 300;
-      };
-      const found = blockNumbersOf(await searchLogs(client, logFilter, { from: 0, to: 9_999 }, order, never));
-      expect(found).toEqual(order.newestFirst ? blocks.toReversed() : blocks);
-      expect(state.pages.length).toBeGreaterThan(20);
-    },
-  );
 
   test("reads eight pages concurrently once the first has determined their width", async () => {
     const { client, state } = createLogChainStub([], { maxLogBlocks: 1_000 });
     state.hold = () => sleep(5);
-    await searchLogs(client, logFilter, { from: 0, to: 19_999 }, forward, never);
+    await searchLogs(client, { filter: logFilter, range: { from: 0, to: 19_999 }, ...forward }, never);
     expect([state.maxConcurrent, state.pages.length]).toEqual([8, 20]);
   });
 
@@ -88,7 +54,11 @@ describe("searchLogs", () => {
     };
     const isComplete = (logs: readonly { readonly blockNumber: number }[]) =>
       logs.some(({ blockNumber }) => blockNumber === wanted);
-    const found = await searchLogs(client, logFilter, { from: 0, to: 100_000 }, { ...order, isComplete }, never);
+    const found = await searchLogs(
+      client,
+      { filter: logFilter, range: { from: 0, to: 100_000 }, ...order, isComplete },
+      never,
+    );
     expect(blockNumbersOf(found)).toEqual(blocks);
     expect(pages).toBeLessThan(12);
     await vi.waitFor(() => expect(state.concurrent).toBe(0), { timeout: 60_000 });
@@ -99,7 +69,11 @@ describe("searchLogs", () => {
     const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
-    const search = searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, leaving.signal);
+    const search = searchLogs(
+      client,
+      { filter: logFilter, range: { from: 0, to: 50_000 }, ...forward },
+      leaving.signal,
+    );
     await vi.waitFor(() => expect(state.concurrent).toBe(8), { timeout: 60_000 });
     leaving.abort();
     await expect(search).rejects.toThrow("left");
@@ -110,12 +84,14 @@ describe("searchLogs", () => {
   test("fails when a page cannot be read", async () => {
     const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
     state.hold = ({ from }) => (from === 30_000 ? Promise.reject(new Error("down")) : Promise.resolve());
-    await expect(searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, never)).rejects.toThrow("down");
+    await expect(
+      searchLogs(client, { filter: logFilter, range: { from: 0, to: 50_000 }, ...forward }, never),
+    ).rejects.toThrow("down");
   });
 
   test("sends nothing for an empty range", async () => {
     const { client, state } = createLogChainStub([1]);
-    expect(await searchLogs(client, logFilter, { from: 5, to: 4 }, forward, never)).toEqual([]);
+    expect(await searchLogs(client, { filter: logFilter, range: { from: 5, to: 4 }, ...forward }, never)).toEqual([]);
     expect(state.pages).toEqual([]);
   });
 });

@@ -57,7 +57,7 @@ export function createLogChainStub(
       return createHeader(state.head);
     },
     sendBatch: () => Promise.reject(new Error("no batches")),
-    async getLogs(_, { from, to }, newestFirst, signal) {
+    async getLogs({ range: { from, to }, newestFirst = false }, signal) {
       const width = to - from + 1;
       if (width > state.maxLogBlocks && to === Number.POSITIVE_INFINITY) return undefined;
       const cut = newestFirst ? { from: to - state.maxLogBlocks + 1, to } : { from, to: from + state.maxLogBlocks - 1 };

@@ -1,14 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
 import type { RpcCallResult } from "../../../../src/chain/chain-client.js";
-import type { EndpointFailure } from "../../../../src/chain/endpoints/endpoint-attempt.js";
-import {
-  createEndpointPool,
-  type EndpointPool,
-  type EndpointPoolOptions,
-} from "../../../../src/chain/endpoints/endpoint-pool.js";
-import type { EventLoopDelay } from "../../../../src/chain/endpoints/event-loop-delay.js";
-import type { Sleep } from "../../../../src/chain/endpoints/hedged-requests.js";
+import type { Sleep } from "../../../../src/chain/endpoints/attempts.js";
+import type { EndpointFailure } from "../../../../src/chain/endpoints/endpoint.js";
+import { EndpointPool, type EndpointPoolOptions } from "../../../../src/chain/endpoints/endpoint-pool.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
@@ -35,7 +30,7 @@ export interface RpcNodeStub {
   ready: Promise<unknown>;
   /** The methods of each HTTP request so far, in order, without reads of the head. */
   readonly requests: string[][];
-  /** Number of reads of the head. */
+  /** Number of reads of the head, alone or along with other calls. */
   headRequests: number;
   /** Requests that the client aborted. */
   abortedRequests: number;
@@ -69,8 +64,10 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
     const body = JSON.parse(await readBody(request));
     const isBatch = Array.isArray(body);
     const calls: readonly NodeCall[] = isBatch ? body : [body];
-    if (calls.some(({ method }) => method === "eth_getBlockByNumber")) node.headRequests += 1;
-    else node.requests.push(calls.map(({ method }) => method));
+    const methods = calls.map(({ method }) => method).filter((method) => method !== "eth_getBlockByNumber");
+    const readsHead = methods.length < calls.length;
+    if (readsHead) node.headRequests += 1;
+    if (!readsHead || methods.some((method) => method !== "eth_chainId")) node.requests.push(methods);
     response.on("close", () => {
       if (!response.writableFinished) node.abortedRequests += 1;
     });
@@ -87,9 +84,6 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
 export interface ManualClock {
   ms: number;
 }
-
-/** An event loop that is never late, however busy the machine is. */
-export const NO_DELAY: EventLoopDelay = { measure: () => () => {}, totalMs: () => 0 };
 
 /** The waits before hedges and other attempts, which never end by time: a slow machine must not cause one. */
 export interface ManualHedges {
@@ -122,13 +116,12 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
   const failures: EndpointFailure[] = [];
   const clock: ManualClock = { ms: 1_000_000 };
   const hedges = createManualHedges();
-  const client: EndpointPool = createEndpointPool({
+  const pool = new EndpointPool({
     slug: "optimism",
     chainId: 1,
     urls: nodes.map(({ url }) => `${url}/secret-key`),
     dispatcher,
     callerTimeoutMs: 60_000,
-    eventLoopDelay: NO_DELAY,
     maxBytes: 10_000,
     onFailure: (failure) => failures.push(failure),
     closing: new AbortController().signal,
@@ -137,8 +130,10 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
     sleep: hedges.sleep,
     ...options,
   });
+  const { client } = pool;
   const never = new AbortController().signal;
   return {
+    pool,
     client,
     failures,
     clock,

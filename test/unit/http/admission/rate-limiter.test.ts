@@ -12,7 +12,7 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { createRateLimiter } from "../../../../src/http/admission/rate-limiter.js";
+import { RateLimiter } from "../../../../src/http/admission/rate-limiter.js";
 import type { RequestContext } from "../../../../src/http/request/request-context.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { type RawResponse, sendHttp1, sendHttp2 } from "../support/raw-client.js";
@@ -238,51 +238,51 @@ describe("a call that counts as several requests", () => {
     const onFailure = (error: unknown): never => {
       throw error;
     };
-    return createRateLimiter({ requests, ...MINUTE, onFailure });
+    return new RateLimiter({ requests, ...MINUTE, onFailure });
   };
   const contextOf = (caller: string) => ({ caller, rateLimitHeaders: [] as readonly string[] }) as RequestContext;
 
   test("takes as many of the window, and is rejected if there are not as many", async () => {
-    const { count, countMore } = setup(10);
+    const limiter = setup(10);
     const context = contextOf("a");
-    await count(context);
-    await countMore(context, 6);
+    await limiter.count(context);
+    await limiter.countMore(context, 6);
     expect(context.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "4"]));
     const next = contextOf("a");
-    expect(await count(next)).toBeUndefined();
-    await expect(countMore(next, 5)).rejects.toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 60 });
-    expect(await count(contextOf("b"))).toBeUndefined();
+    expect(await limiter.count(next)).toBeUndefined();
+    await expect(limiter.countMore(next, 5)).rejects.toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 60 });
+    expect(await limiter.count(contextOf("b"))).toBeUndefined();
   });
 
   test("counts as one if it is rejected", async () => {
-    const { count, countMore } = setup(10);
+    const limiter = setup(10);
     const rejected = contextOf("a");
-    await count(rejected);
-    await count(rejected);
-    await expect(countMore(rejected, 10)).rejects.toMatchObject({ reason: "RATE_LIMITED" });
+    await limiter.count(rejected);
+    await limiter.count(rejected);
+    await expect(limiter.countMore(rejected, 10)).rejects.toMatchObject({ reason: "RATE_LIMITED" });
     expect(rejected.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "8"]));
     const smaller = contextOf("a");
-    expect(await count(smaller)).toBeUndefined();
-    await countMore(smaller, 8);
+    expect(await limiter.count(smaller)).toBeUndefined();
+    await limiter.countMore(smaller, 8);
     expect(smaller.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "0"]));
-    expect(await count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
+    expect(await limiter.count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
   });
 
   test("takes the whole window at most", async () => {
-    const { count, countMore } = setup(10);
+    const limiter = setup(10);
     const context = contextOf("a");
-    await count(context);
-    await countMore(context, 100);
+    await limiter.count(context);
+    await limiter.countMore(context, 100);
     expect(context.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "0"]));
-    expect(await count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
+    expect(await limiter.count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
   });
 
   test("is not counted again if it counts as one", async () => {
-    const { count, countMore } = setup(1);
+    const limiter = setup(1);
     const context = contextOf("a");
-    await count(context);
-    await countMore(context, 1);
-    await countMore(context, 0);
+    await limiter.count(context);
+    await limiter.countMore(context, 1);
+    await limiter.countMore(context, 0);
   });
 });
 
@@ -294,19 +294,19 @@ describe("the tracked windows", () => {
 
   test("are dropped when they end", async () => {
     vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] });
-    const { count: limit } = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
-    expect(await limit(call("a"))).toBeUndefined();
-    expect(await limit(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
+    const limiter = new RateLimiter({ requests: 1, windowMs: 50, onFailure });
+    expect(await limiter.count(call("a"))).toBeUndefined();
+    expect(await limiter.count(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
     vi.advanceTimersByTime(70);
-    expect(await limit(call("a"))).toBeUndefined();
+    expect(await limiter.count(call("a"))).toBeUndefined();
   });
 
   test("are bounded: above 100,000 the oldest one restarts", async () => {
-    const { count: limit } = createRateLimiter({ requests: 1, ...MINUTE, onFailure });
-    for (let index = 0; index < 100_000; index++) await limit(call(`c${index}`));
-    expect(await limit(call("c0"))).toMatchObject({ reason: "RATE_LIMITED" });
-    await limit(call("one more"));
-    expect(await limit(call("c1"))).toMatchObject({ reason: "RATE_LIMITED" });
-    expect(await limit(call("c0"))).toBeUndefined();
+    const limiter = new RateLimiter({ requests: 1, ...MINUTE, onFailure });
+    for (let index = 0; index < 100_000; index++) await limiter.count(call(`c${index}`));
+    expect(await limiter.count(call("c0"))).toMatchObject({ reason: "RATE_LIMITED" });
+    await limiter.count(call("one more"));
+    expect(await limiter.count(call("c1"))).toMatchObject({ reason: "RATE_LIMITED" });
+    expect(await limiter.count(call("c0"))).toBeUndefined();
   });
 });

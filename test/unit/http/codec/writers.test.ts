@@ -2,8 +2,8 @@ import type * as protobuf from "@bufbuild/protobuf";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { BatchGetQuotesResponseSchema, WatchTransfersResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { createProtobufJsonPrinter } from "../../../../src/http/codec/json-printer.js";
 import { createBinaryWriter } from "../../../../src/http/codec/write-binary.js";
-import { createJsonWriter } from "../../../../src/http/codec/write-json.js";
 
 // That the fast path itself writes what the contract has; test/property/codec.test.ts compares it with the library.
 
@@ -30,7 +30,7 @@ describe.each([
 
   test("is written without the library, in binary and in JSON", () => {
     const binary = createBinaryWriter(schema)(message, 0);
-    const json = createJsonWriter(schema)(message);
+    const json = createProtobufJsonPrinter(schema)(message);
     expect([vi.mocked(toBinary).mock.calls.length, vi.mocked(toJsonString).mock.calls.length]).toEqual([0, 0]);
     expect(binary.toString("hex")).toBe(Buffer.from(toBinary(schema as never, message as never)).toString("hex"));
     expect(json).toBe(toJsonString(schema as never, message as never));

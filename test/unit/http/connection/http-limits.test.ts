@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -102,6 +103,7 @@ test("allows 250 open requests on an HTTP/2 connection and refuses one more, whi
   });
   // Until SETTINGS arrive, the client assumes this limit.
   const session = connectHttp2(url, { peerMaxConcurrentStreams: 1000 });
+  const announced = once(session, "remoteSettings");
   const streams = Array.from({ length: 251 }, () => session.request({ ":path": "/v1/quote?amount=1" }));
   const ends = streams.map(
     (stream) =>
@@ -110,6 +112,7 @@ test("allows 250 open requests on an HTTP/2 connection and refuses one more, whi
         stream.on("close", () => resolve(stream.rstCode));
       }),
   );
+  expect((await announced)[0]).toMatchObject({ maxConcurrentStreams: 250, maxHeaderListSize: 16 * 1024 });
   const refused = await ends[250];
   // REFUSED_STREAM
   expect(refused).toBe(7);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { Agent, request } from "node:http";
-import { connect as connectHttp2, constants, type IncomingHttpHeaders } from "node:http2";
+import { request } from "node:http";
+import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -12,9 +12,9 @@ import {
   FRAME_TYPES,
 } from "../../../../bench/support/http2-frames.js";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { createHttpServer } from "../../../../src/http/server.js";
+import { HttpServer } from "../../../../src/http/server.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
-import { openRawSocket, sendHttp1, sendHttp2, sendHttp2On, sendRawBytes } from "../support/raw-client.js";
+import { openRawSocket, sendHttp1, sendHttp2On, sendRawBytes } from "../support/raw-client.js";
 import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const GET = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: x\r\n";
@@ -121,20 +121,22 @@ describe("a slow or silent connection is closed", () => {
 
   test("between two requests of HTTP/2, but not during a request", async () => {
     const { opened, open } = createLatch();
+    // A busy machine may take as long until the request begins.
+    const idleMs = 1_500;
     const { url } = await startTestServer({
-      limits,
+      limits: { ...limits, idleMs },
       getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
     });
     const session = connectHttp2(url);
     const closed = once(session, "close");
     const running = sendHttp2On(session, "/v1/quote?amount=1");
-    await sleep(2 * limits.idleMs);
+    await sleep(2 * idleMs);
     expect(session.destroyed).toBe(false);
     const start = performance.now();
     open();
     expect((await running).status).toBe(200);
     await closed;
-    expect(performance.now() - start).toBeGreaterThan(limits.idleMs - 50);
+    expect(performance.now() - start).toBeGreaterThan(idleMs - 50);
   });
 
   test("without any request over HTTP/2", async () => {
@@ -143,32 +145,6 @@ describe("a slow or silent connection is closed", () => {
     await once(session, "close");
     expect(session.destroyed).toBe(true);
   });
-
-  test("with an unread response over HTTP/1.1", async () => {
-    const amountIn = "9".repeat(30_000_000);
-    const { port, accessLines, waitForAccessLines } = await startTestServer({
-      limits: { responseMs: 200, minBytesPerSecond: Number.POSITIVE_INFINITY },
-      getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
-    });
-    const socket = await openRawSocket(port);
-    socket.pause();
-    socket.write(`${GET}\r\n`);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "canceled" }]);
-    socket.destroy();
-  });
-
-  test("with an unread response over HTTP/2", async () => {
-    const amount = "9".repeat(8000);
-    const { url, accessLines, waitForAccessLines } = await startTestServer({ limits: { responseMs: 200 } });
-    const session = connectHttp2(url, { settings: { initialWindowSize: 100 } });
-    const stream = session.request({ ":path": `/v1/quote?amount=${amount}` });
-    stream.on("error", () => {});
-    stream.pause();
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "canceled" }]);
-    session.destroy();
-  });
 });
 
 describe("invalid HTTP is rejected with a JSON error and logged", () => {
@@ -176,8 +152,6 @@ describe("invalid HTTP is rejected with a JSON error and logged", () => {
     ["bytes of another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", 400],
     ["an invalid request line", "???\r\n\r\n", 400],
     ["a header without a name", `${GET}: x\r\n\r\n`, 400],
-    ["two Content-Lengths", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
-    ["Content-Length with Transfer-Encoding", `${GET}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
     ["an unknown HTTP version", "GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400],
     ["long headers", `${GET}X: ${"x".repeat(17 * 1024)}\r\n\r\n`, 431],
     ["many headers", `${GET}${"Name: value\r\n".repeat(2000)}\r\n`, 431],
@@ -226,18 +200,6 @@ describe("invalid HTTP is rejected with a JSON error and logged", () => {
     expect(await sendRawBytes(port, `${GET}\r\n\x01\x02\x03\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK.*"amountIn":"1"/s);
   });
 
-  test("an oversized header over HTTP/2 is rejected on its stream", async () => {
-    const { url } = await startTestServer();
-    const session = connectHttp2(url);
-    const long = await sendHttp2On(session, "/v1/quote", { headers: { x: "x".repeat(17 * 1024) } });
-    expect([long.status, JSON.parse(long.body).reason]).toEqual([431, "INVALID_PARAMETER"]);
-    expect((await sendHttp2On(session, "/v1/quote")).status).toBe(200);
-    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x-${index}`, "y"]));
-    await expect(sendHttp2On(session, "/v1/quote", { headers: many })).rejects.toThrow();
-    session.destroy();
-    expect((await sendHttp2(Number(new URL(url).port), "/v1/quote")).status).toBe(200);
-  });
-
   test("ignores unknown expectations", async () => {
     const { port } = await startTestServer();
     expect(await sendRawBytes(port, `${GET}Expect: miracles\r\nConnection: close\r\n\r\n`)).toMatch(
@@ -246,52 +208,9 @@ describe("invalid HTTP is rejected with a JSON error and logged", () => {
   });
 });
 
-test("survives connections that break at any moment", async () => {
-  const { port, waitForAccessLines } = await startTestServer({
-    getQuote: async (request, context) => sleep(20).then(() => echoQuote(request, context)),
-  });
-  const starts = [
-    "",
-    "G",
-    "GET",
-    GET,
-    `${GET}\r\n`,
-    `${GET}\r\n${GET}`,
-    "PRI",
-    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
-  ];
-  for (const start of starts) {
-    for (const wait of [0, 3, 30]) {
-      const socket = await openRawSocket(port);
-      if (start !== "") socket.write(start, "latin1");
-      await sleep(wait);
-      socket.resetAndDestroy();
-    }
-  }
-  for (const wait of [0, 3, 30]) {
-    const socket = await openRawSocket(port);
-    const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
-    session.on("error", () => {});
-    const stream = session.request({ ":path": "/v1/quote?amount=1" });
-    stream.on("error", () => {});
-    await sleep(wait);
-    socket.resetAndDestroy();
-  }
-  await waitForAccessLines(4);
-  expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
-});
-
-test("limits an HTTP/2 connection to 250 open requests", async () => {
-  const { url } = await startTestServer();
-  const session = connectHttp2(url);
-  const [settings] = await once(session, "remoteSettings");
-  expect(settings).toMatchObject({ maxConcurrentStreams: 250, maxHeaderListSize: 16 * 1024 });
-  session.destroy();
-});
-
 test("listen rejects if the address is in use", async () => {
   const { port } = await startTestServer();
-  const second = createHttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
+  const second = new HttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
   await expect(second.listen()).rejects.toThrow("EADDRINUSE");
 });
 
@@ -352,8 +271,12 @@ describe("closing", () => {
 
   test("lets a slow reader receive the rest of a response", async () => {
     const amountIn = "9".repeat(30_000_000);
+    let calls = 0;
     const { server, port, accessLines } = await startTestServer({
-      getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
+      getQuote: async () => {
+        calls += 1;
+        return create(GetQuoteResponseSchema, { amountIn });
+      },
     });
     const slow = await openRawSocket(port);
     slow.pause();
@@ -361,8 +284,8 @@ describe("closing", () => {
     const idle = await openRawSocket(port);
     idle.write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n");
     await once(idle, "data");
-    await sleep(100);
-    const closing = server.close(20_000);
+    await expect.poll(() => calls).toBe(1);
+    const closing = server.close(600_000);
     await sleep(100);
     let size = 0;
     slow.on("data", (chunk: Buffer) => {
@@ -372,70 +295,6 @@ describe("closing", () => {
     await Promise.all([closing, once(slow, "close"), once(idle, "close")]);
     expect(size).toBeGreaterThan(amountIn.length);
     expect(accessLines.map(({ code }) => code)).toEqual(["ok", "ok"]);
-  });
-
-  test("sends two GOAWAY frames: a notice, then the last stream", async () => {
-    const { server, url, open, allWait } = await waitingServer();
-    const session = connectHttp2(url);
-    const goaways: number[][] = [];
-    session.on("goaway", (code, last) => goaways.push([code, last]));
-    const running = sendHttp2On(session, "/v1/quote?amount=1");
-    await allWait(1);
-    const closing = server.close(5000);
-    await once(session, "goaway");
-    open();
-    expect((await running).status).toBe(200);
-    await closing;
-    expect(goaways[0]).toEqual([constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1]);
-  });
-
-  test("fails no accepted request under load", async () => {
-    const { server, port, url, accessLines } = await startTestServer({
-      getQuote: async (request, context) => sleep(Math.random() * 20).then(() => echoQuote(request, context)),
-    });
-    const grpc = createGrpcClient(port);
-    const session = connectHttp2(url);
-    session.on("error", () => {});
-    let stop = false;
-    const statuses: number[] = [];
-    async function load(send: () => Promise<{ status: number }>): Promise<void> {
-      while (!stop) {
-        try {
-          statuses.push((await send()).status);
-        } catch {
-          // Connections that were not accepted. The log shows whether an accepted request was lost.
-          await sleep(1);
-        }
-      }
-    }
-    const callGrpc = async () => {
-      const { error } = await callUnaryGrpc(
-        grpc,
-        QUOTE_PATH,
-        GetQuoteRequestSchema,
-        GetQuoteResponseSchema,
-        Buffer.alloc(0),
-      );
-      if (error !== undefined) throw error;
-      return { status: 200 };
-    };
-    const agent = new Agent({ keepAlive: true });
-    const loads = [
-      ...Array.from({ length: 4 }, () => load(() => sendHttp1(port, "/v1/quote?amount=1"))),
-      ...Array.from({ length: 4 }, () => load(() => sendHttp1(port, "/v1/quote?amount=1", { agent }))),
-      ...Array.from({ length: 4 }, () => load(() => sendHttp2On(session, "/v1/quote?amount=1"))),
-      ...Array.from({ length: 4 }, () => load(callGrpc)),
-    ];
-    await expect.poll(() => statuses.length).toBeGreaterThan(100);
-    await server.close(60_000);
-    stop = true;
-    await Promise.all(loads);
-    grpc.close();
-    session.destroy();
-    agent.destroy();
-    expect(statuses.filter((status) => status !== 200)).toEqual([]);
-    expect(accessLines.filter(({ code }) => code !== "ok")).toEqual([]);
-    expect(accessLines).toHaveLength(statuses.length);
   });
 
   test("waits no longer than the grace period", async () => {
@@ -463,7 +322,7 @@ describe("closing", () => {
     const { server } = await startTestServer();
     await Promise.all([server.close(100), server.close(100)]);
     await server.close(0);
-    const unused = createHttpServer({
+    const unused = new HttpServer({
       host: "127.0.0.1",
       port: 0,
       services: [],
@@ -524,27 +383,6 @@ test("grants 100-continue", async () => {
   expect(res.statusCode).toBe(200);
 });
 
-test("keeps nothing of a stream of requests that is reset with its headers", async () => {
-  const { port, server, waitForAccessLines } = await startTestServer();
-  const socket = await openRawSocket(port);
-  const { first } = encodeHeaders([
-    ...([
-      [":method", "POST"],
-      [":scheme", "http"],
-      [":path", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"],
-      [":authority", "x"],
-    ] as const),
-    ["content-type", "application/grpc"],
-  ]);
-  const reset = encodeFrame(FRAME_TYPES.reset, 0, 1, Buffer.from([0, 0, 0, 8]));
-  // In one chunk: the request is gone before anything reads its body.
-  socket.write(Buffer.concat([encodeClientPreface(), encodeFrame(FRAME_TYPES.headers, 4, 1, first), reset]));
-  await waitForAccessLines(1);
-  expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
-  expect(server.getLoad().receivedBytes).toBe(0);
-  socket.destroy();
-});
-
 test("grants 100-continue over HTTP/2", async () => {
   const { url } = await startTestServer();
   const session = connectHttp2(url);
@@ -558,31 +396,33 @@ test("grants 100-continue over HTTP/2", async () => {
   session.destroy();
 });
 
-// Node.js throws then, outside of any handler: one such request would end the process.
-test.each([
-  ["its headers", []],
-  ["a part of its body", [encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.from("{"))]],
-])("survives a request that expects 100-continue and is reset right after %s", async (_, body) => {
-  const { port, waitForAccessLines, accessLines } = await startTestServer();
-  const socket = await openRawSocket(port);
-  const { first } = encodeHeaders([
-    ...([
-      [":method", "POST"],
-      [":scheme", "http"],
-      [":path", QUOTE_PATH],
-      [":authority", "x"],
-    ] as const),
-    ...([
-      ["content-type", "application/json"],
-      ["expect", "100-continue"],
-    ] as const),
-  ]);
+/** A request over HTTP/2 that is reset in the same chunk: it is gone before Node.js announces it. */
+function encodeResetRequest(path: string, headers: readonly (readonly [string, string])[], body: readonly Buffer[]) {
+  const pseudoHeaders = Object.entries({ ":method": "POST", ":scheme": "http", ":path": path, ":authority": "x" });
+  const { first } = encodeHeaders([...pseudoHeaders, ...headers]);
   const reset = encodeFrame(FRAME_TYPES.reset, 0, 1, Buffer.from([0, 0, 0, 8]));
-  // In one chunk: the request is gone before Node.js announces it.
-  socket.write(Buffer.concat([encodeClientPreface(), encodeFrame(FRAME_TYPES.headers, 4, 1, first), ...body, reset]));
+  return Buffer.concat([encodeClientPreface(), encodeFrame(FRAME_TYPES.headers, 4, 1, first), ...body, reset]);
+}
+
+const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const EXPECT = [
+  ["content-type", "application/json"],
+  ["expect", "100-continue"],
+] as const;
+
+// Node.js throws for the second and the third, outside of any handler: one such request would end the process.
+test.each([
+  ["a stream of requests", REFLECTION, [["content-type", "application/grpc"]] as const, []],
+  ["a request that expects 100-continue", QUOTE_PATH, EXPECT, []],
+  ["a part of its body", QUOTE_PATH, EXPECT, [encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.from("{"))]],
+])("survives and keeps nothing of %s that is reset with its headers", async (_, path, headers, body) => {
+  const { port, server, waitForAccessLines, accessLines } = await startTestServer();
+  const socket = await openRawSocket(port);
+  socket.write(encodeResetRequest(path, headers, body));
   await waitForAccessLines(1);
   expect(accessLines).toMatchObject([{ code: "canceled" }]);
   expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
+  expect(server.getLoad().receivedBytes).toBe(0);
   socket.destroy();
 });
 

@@ -4,7 +4,13 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test } from "vitest";
-import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
+import {
+  createFrameReader,
+  encodeClientPreface,
+  encodeFrame,
+  FRAME_FLAGS,
+  FRAME_TYPES,
+} from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { openRawSocket } from "../support/raw-client.js";
 import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
@@ -140,10 +146,15 @@ describe("memory use depends on the bytes received, not on how they were split",
       MESSAGE_PREFIX,
     ],
   ])("%s, byte by byte", async (_, headers, prefix) => {
-    const { port, accessLines } = await startTestServer();
+    // However long a busy machine takes for 180,000 frames, no request may time out.
+    const { port, accessLines } = await startTestServer({ limits: { requestMs: 3_600_000 } });
     const socket = await openRawSocket(port);
     cleanups.push(() => socket.destroy());
-    socket.resume();
+    const isRead = new Promise<void>((resolve) => {
+      const isPingAck = (type: number, flags: number) => type === FRAME_TYPES.ping && flags === FRAME_FLAGS.ack;
+      const read = createFrameReader((type, flags) => isPingAck(type, flags) && resolve());
+      socket.on("data", read);
+    });
     socket.write(encodeClientPreface());
     const before = usedMegabytes();
     for (let index = 0; index < STREAMS; index++) {
@@ -156,7 +167,8 @@ describe("memory use depends on the bytes received, not on how they were split",
         if (!socket.write(frames)) await once(socket, "drain");
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    socket.write(encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(8)));
+    await isRead;
     expect(accessLines).toEqual([]);
     // 20 bodies of 9000 bytes; kept as chunks of one byte, they would take more than 20 MB. A busy machine takes longer to
     // read and to free what was sent.

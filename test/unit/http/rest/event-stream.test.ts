@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { WatchTransfersResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { readEventStreamFields } from "../../../../src/http/rest/event-stream-fields.js";
+import { readEventStreamFields } from "../../../../src/http/rest/annotations.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { type RawRequest, type RawResponse, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import {
@@ -126,6 +126,19 @@ describe.each(ways)("over %s", (name, send) => {
     await send(port, path, { headers: { "last-event-id": "new" } });
     await send(port, path, { headers: { "last-event-id": "" } });
     expect(seen).toEqual(["old 1,2", "new 1,2", "old 1,2"]);
+  });
+
+  test("the refusal of a Last-Event-ID names it, and that of the parameter does not", async () => {
+    const watch = atOnce((stream) => {
+      stream.end(new ServiceError("INVALID_PARAMETER", "resumeToken is none", { field: "resumeToken" }));
+    });
+    const { port } = await startTestServer({ watch });
+    const refuse = async (path: string, headers = {}) => JSON.parse((await send(port, path, { headers })).body);
+    expect(await refuse(WATCH_GET_PATH, { "last-event-id": "x" })).toMatchObject({
+      message: "Last-Event-ID: resumeToken is none",
+      field: "resumeToken",
+    });
+    expect(await refuse(`${WATCH_GET_PATH}?resumeToken=x`)).toMatchObject({ message: "resumeToken is none" });
   });
 
   test("a query may have 50 transfers, by id and hash together", async () => {

@@ -25,7 +25,7 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
-import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { envelope, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { describeOnBothPaths, echoQuote, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const grpcClients = new Set<GrpcJsClient>();
@@ -263,7 +263,7 @@ describeOnBothPaths(() => {
     for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
       const web = await post(
         { "content-type": "application/grpc-web+proto", "grpc-timeout": timeout },
-        envelope(0, bytes),
+        envelope(bytes),
       );
       expect(web.body).toContain("grpc-status: 0");
     }
@@ -274,12 +274,6 @@ describeOnBothPaths(() => {
   });
 
   const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
-  const envelope = (flags: number, data: Buffer) => {
-    const head = Buffer.alloc(5);
-    head.writeUInt8(flags);
-    head.writeUInt32BE(data.length, 1);
-    return Buffer.concat([head, data]);
-  };
   const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
   const bomb = gzipSync(Buffer.alloc(10_000_000));
   const big = Buffer.alloc(65 * 1024 + 1, "a");
@@ -385,16 +379,16 @@ describeOnBothPaths(() => {
 
   describe("a malformed gRPC request", () => {
     test.each<[string, Record<string, string>, Buffer, Code]>([
-      ["a malformed message", {}, envelope(0, garbage), Code.InvalidArgument],
-      ["half an envelope", {}, envelope(0, bytes).subarray(0, 9), Code.InvalidArgument],
-      ["a compressed message without grpc-encoding", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
-      ["invalid gzip", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
-      ["an unknown compression", { "grpc-encoding": "br" }, envelope(1, bytes), Code.Unimplemented],
+      ["a malformed message", {}, envelope(garbage), Code.InvalidArgument],
+      ["half an envelope", {}, envelope(bytes).subarray(0, 9), Code.InvalidArgument],
+      ["a compressed message without grpc-encoding", {}, envelope(gzipSync(bytes), 1), Code.InvalidArgument],
+      ["invalid gzip", { "grpc-encoding": "gzip" }, envelope(bytes, 1), Code.InvalidArgument],
+      ["an unknown compression", { "grpc-encoding": "br" }, envelope(bytes, 1), Code.Unimplemented],
       ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
-      ["two messages", {}, Buffer.concat([envelope(0, bytes), envelope(0, bytes)]), Code.Unimplemented],
-      ["too large", {}, envelope(0, big), Code.ResourceExhausted],
-      ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
-      ["an invalid deadline", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
+      ["two messages", {}, Buffer.concat([envelope(bytes), envelope(bytes)]), Code.Unimplemented],
+      ["too large", {}, envelope(big), Code.ResourceExhausted],
+      ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(bomb, 1), Code.ResourceExhausted],
+      ["an invalid deadline", { "grpc-timeout": "soon" }, envelope(bytes), Code.InvalidArgument],
     ])("%s", async (_, headers, body, code) => {
       const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
       const web = await sendHttp1(port, QUOTE_PATH, {
@@ -468,7 +462,7 @@ describeOnBothPaths(() => {
       const { headers } = await sendHttp1(port, QUOTE_PATH, {
         method: "POST",
         headers: { "content-type": "application/grpc-web+proto" },
-        body: envelope(0, bytes),
+        body: envelope(bytes),
       });
       expect(headers["access-control-allow-origin"]).toBe("*");
       for (const name of ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "X-Request-Id"]) {

@@ -11,7 +11,7 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
-import { openRawSocket, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { envelope, openRawSocket, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import {
   bookmarkEvent,
   createControlledWatch,
@@ -24,12 +24,6 @@ import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/tes
 
 // Streams of a mounted operation over gRPC, gRPC-Web and Connect, on the fast path and by Connect's adapter.
 
-const envelope = (message: Uint8Array, flags = 0): Buffer => {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(flags);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-};
 const request = create(WatchTransfersRequestSchema, { transferId: ["1", "2"], network: "goerli" });
 const BINARY = envelope(toBinary(WatchTransfersRequestSchema, request));
 const JSON_BODY = envelope(Buffer.from('{"transferId":["1","2"],"network":"goerli"}'));

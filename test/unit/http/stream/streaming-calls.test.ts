@@ -1,11 +1,10 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { WatchTransfersRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { HttpRequestContext } from "../../../../src/http/request/request-context.js";
-import { iterateMessages } from "../../../../src/http/stream/message-iterator.js";
-import type { StreamOutcome } from "../../../../src/http/stream/stream-transport.js";
-import { createStreamingCalls } from "../../../../src/http/stream/streaming-calls.js";
+import { RequestContext } from "../../../../src/http/request/request-context.js";
+import { StreamingCalls, type StreamOutcome } from "../../../../src/http/stream/streaming-calls.js";
 import type { MessageStream, StreamHandlers } from "../../../../src/operations/operation.js";
+import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 import { bookmarkEvent } from "../support/stream-contract.js";
 
 // What an operation sees of its stream, whatever the protocol.
@@ -31,16 +30,17 @@ function start({
   const flushes: (() => void)[] = [];
   const outcomes: StreamOutcome[] = [];
   const draining = new AbortController();
-  const calls = createStreamingCalls(draining.signal);
-  const context = new HttpRequestContext({}, undefined, {
+  const calls = new StreamingCalls(draining.signal);
+  const context = new RequestContext({}, undefined, {
     log: (entry) => events.push(`logged ${entry.fields?.messages}`),
     onInternalError() {},
     trustProxy: false,
+    eventLoop: new FairScheduler(),
   });
   let stream: Stream | undefined;
   const call = {
     context,
-    operation: (_: never, given: Stream) => {
+    operation: (_: Message, given: Stream) => {
       stream = given;
       run(given);
       const handle = (name: keyof StreamHandlers) => () => {
@@ -204,23 +204,57 @@ describe("when the server stops", () => {
     expect(outcomes).toEqual([{ kind: "interrupted" }]);
   });
 
+  /** Opens streams of which each takes some time to end. */
+  function openSlow(count: number, drainMs: number) {
+    const clock = { ms: 0 };
+    const onDrain = (): void => {
+      clock.ms += drainMs;
+    };
+    const started = start({ handlers: { onDrain } });
+    const calls = new StreamingCalls(started.draining.signal, () => clock.ms);
+    for (let opened = 0; opened < count; opened += 1) calls.open(started.call);
+    return { ...started, calls, clock };
+  }
+
   test("a stream that opens later leaves the turns of the others as they are", () => {
-    const { calls, call, draining, events } = start();
-    for (let count = 0; count < 150; count += 1) calls.open(call);
+    const { calls, call, draining, events } = openSlow(5, 100);
     draining.abort();
-    for (let count = 0; count < 10; count += 1) calls.open(call);
-    expect(events).toEqual(Array.from({ length: 110 }, () => "onDrain"));
+    expect(events).toHaveLength(2);
+    calls.open(call);
+    expect(events).toHaveLength(3);
     vi.advanceTimersByTime(1);
-    expect(events).toHaveLength(160);
+    expect(events).toEqual(Array.from({ length: 6 }, () => "onDrain"));
   });
 
   test("each stream gets its turn, some in each turn of the event loop", () => {
-    const { calls, call, draining, outcomes } = start({ handlers: { onDrain: (stream) => stream.interrupt() } });
-    for (let count = 0; count < 250; count += 1) calls.open(call);
+    const { draining, events, outcomes } = openSlow(250, 10);
     draining.abort();
-    expect(outcomes).toHaveLength(100);
+    expect(events).toHaveLength(20);
     vi.runAllTimers();
     expect(outcomes).toEqual(Array.from({ length: 250 }, () => ({ kind: "interrupted" })));
+  });
+
+  test("streams come before what else takes the event loop", () => {
+    const { draining, events, clock } = openSlow(5_000, 1);
+    const workElse = (): void => {
+      clock.ms += 100;
+      if (events.length < 5_000) setImmediate(workElse);
+    };
+    setImmediate(workElse);
+    draining.abort();
+    while (events.length < 5_000) vi.advanceTimersToNextTimer();
+    // 5 s of their own, in 25 turns.
+    expect(clock.ms).toBeLessThanOrEqual(5_000 + 25 * 100);
+  });
+
+  test("the streams that are left are told at once when the time is nearly over", () => {
+    const { calls, draining, events } = openSlow(50, 100);
+    draining.abort();
+    expect(events).toHaveLength(2);
+    calls.drainRest();
+    expect(events).toHaveLength(50);
+    vi.runAllTimers();
+    expect(events.filter((event) => event === "onDrain")).toHaveLength(50);
   });
 });
 
@@ -229,7 +263,7 @@ describe("the messages for Connect", () => {
     const { calls, call, events } = start();
     let stream: Stream | undefined;
     const { operation } = call;
-    const iterator = iterateMessages(calls, {
+    const iterator = calls.iterate({
       ...call,
       operation: (request, given) => {
         stream = given;
@@ -252,7 +286,7 @@ describe("the messages for Connect", () => {
   test("end with the error of the stream", async () => {
     const error = new Error("x");
     const { calls, call } = start({ run: (stream) => stream.end(error) });
-    await expect(iterateMessages(calls, call).next()).rejects.toBe(error);
+    await expect(calls.iterate(call).next()).rejects.toBe(error);
   });
 });
 
@@ -266,6 +300,8 @@ test("a call whose deadline has passed before it opens ends at once, without its
   context.end(true);
   expect(events).toEqual(["logged 0"]);
   const second = start();
-  const messages = iterateMessages(second.calls, { ...second.call, signal: late.signal });
+  // Its caller is gone, too.
+  second.context.end(false);
+  const messages = second.calls.iterate({ ...second.call, signal: late.signal });
   await expect(messages.next()).rejects.toBe(reason);
 });

@@ -105,3 +105,11 @@ function toResponse(
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]);
   return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString(), trailers: {} };
 }
+
+/** Puts a message into the envelope of gRPC and of Connect's streams. */
+export function envelope(message: Uint8Array, flags = 0): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(flags);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}

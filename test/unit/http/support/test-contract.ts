@@ -93,10 +93,44 @@ function entryName(name: string): string {
   return `${name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
 }
 
+/** The kinds of fields that GET both reads and prints. */
+const plain = create(DescriptorProtoSchema, {
+  name: "Plain",
+  field: [
+    field("double_value", Type.DOUBLE),
+    field("bool_value", Type.BOOL),
+    field("string_value", Type.STRING),
+    field("uint32_value", Type.UINT32),
+    field("repeated_string_value", Type.STRING, { label: Label.REPEATED }),
+    field("repeated_uint32_value", Type.UINT32, { label: Label.REPEATED }),
+  ],
+});
+
+/** The other kinds of fields that GET prints. */
+const printed = create(DescriptorProtoSchema, {
+  name: "Printed",
+  field: [
+    field("int64_value", Type.INT64),
+    create(FieldDescriptorProtoSchema, {
+      ...field("long_text", Type.INT64),
+      options: create(FieldOptionsSchema, { jstype: FieldOptions_JSType.JS_STRING }),
+    }),
+    field("repeated_double_value", Type.DOUBLE, { label: Label.REPEATED }),
+    field("repeated_color", Type.ENUM, { ...COLOR, label: Label.REPEATED }),
+    field("first_choice", Type.STRING, { oneofIndex: 0 }),
+    field("second_choice", Type.UINT32, { oneofIndex: 0 }),
+    create(FieldDescriptorProtoSchema, {
+      ...field("optional_double", Type.DOUBLE, { oneofIndex: 1 }),
+      proto3Optional: true,
+    }),
+  ],
+  oneofDecl: [{ name: "choice" }, { name: "_optional_double" }],
+});
+
 const nested = create(DescriptorProtoSchema, {
   name: "Nested",
   field: [
-    field("kinds", Type.MESSAGE, { typeName: `.${PACKAGE}.Kinds` }),
+    field("plain", Type.MESSAGE, { typeName: `.${PACKAGE}.Plain` }),
     field("texts", Type.STRING, { label: Label.REPEATED }),
   ],
 });
@@ -106,17 +140,17 @@ const loop = create(DescriptorProtoSchema, {
   field: [field("loop", Type.MESSAGE, { typeName: `.${PACKAGE}.Loop`, label: Label.REPEATED })],
 });
 
-/** Creates a service with a method `Echo`, with or without an HTTP annotation; request and response default to Kinds. */
+/** Creates a service with a method `Echo`, with or without an HTTP annotation; request and response are Plain. */
 export function createTestService(
   rule: Partial<Omit<HttpRule, "$typeName">> | undefined,
-  { input = "Kinds", output = "Kinds", clientStreaming = false } = {},
+  { clientStreaming = false } = {},
 ): DescService {
   const options = create(MethodOptionsSchema);
   if (rule !== undefined) setExtension(options, http, create(HttpRuleSchema, rule));
   const method = create(MethodDescriptorProtoSchema, {
     name: "Echo",
-    inputType: `.${PACKAGE}.${input}`,
-    outputType: `.${PACKAGE}.${output}`,
+    inputType: `.${PACKAGE}.Plain`,
+    outputType: `.${PACKAGE}.Plain`,
     clientStreaming,
     options,
   });
@@ -125,7 +159,7 @@ export function createTestService(
     package: PACKAGE,
     syntax: "proto3",
     dependency: [file_google_api_annotations.proto.name],
-    messageType: [kinds, nested, loop],
+    messageType: [kinds, plain, printed, nested, loop],
     enumType: [
       create(EnumDescriptorProtoSchema, {
         name: "Color",
@@ -147,7 +181,7 @@ export function createTestService(
 }
 
 /** Builds the message types of the contract. */
-export function getTestMessage(name: "Kinds" | "Nested" | "Loop"): DescMessage {
+export function getTestMessage(name: "Kinds" | "Plain" | "Printed" | "Nested" | "Loop"): DescMessage {
   const type = createTestService(undefined).file.messages.find((message) => message.name === name);
   if (type === undefined) throw new Error(`the test's contract has no ${name}`);
   return type;

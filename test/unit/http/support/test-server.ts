@@ -7,6 +7,7 @@ import {
   type GetQuoteResponse,
   GetQuoteResponseSchema,
   GetTransferStatusResponseSchema,
+  GetWithdrawalResponseSchema,
   ListAvailableRoutesResponseSchema,
   ListTransfersResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
@@ -14,8 +15,9 @@ import type { HttpLimits } from "../../../../src/http/connection/http-limits.js"
 import type { Documents } from "../../../../src/http/documents.js";
 import { type MountedService, mountService } from "../../../../src/http/request/mounted-service.js";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
-import { createHttpServer, type HttpServer } from "../../../../src/http/server.js";
+import { HttpServer } from "../../../../src/http/server.js";
 import type { Operation } from "../../../../src/operations/operation.js";
+import type { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { mountWatch, type WatchOperation } from "./stream-contract.js";
 import { createTestService } from "./test-contract.js";
@@ -49,6 +51,7 @@ export interface TestServerOptions {
   readonly watch?: WatchOperation;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
+  readonly eventLoop?: FairScheduler;
   /** Documents served next to the operations. */
   readonly documents?: Documents;
   /** Calls per caller and window. */
@@ -96,6 +99,7 @@ function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): Mounted
     getTransferStatus: async ({ transferId }) => create(GetTransferStatusResponseSchema, { transferId, state: 2 }),
     listTransfers: async ({ account }) =>
       create(ListTransfersResponseSchema, { transfers: [{ accountAddress: account }], coveredFrom: 1n }),
+    getWithdrawal: async ({ transferId }) => create(GetWithdrawalResponseSchema, { transferId, state: 8 }),
     watchTransfers(_request, stream) {
       stream.end();
       return { onReady() {}, onDrain() {}, onEnd() {} };
@@ -120,7 +124,7 @@ export async function startTestServer({
   const accessLines: AccessLine[] = [];
   const internalErrors: unknown[] = [];
   let onLine = () => {};
-  const server = createHttpServer({
+  const server = new HttpServer({
     host: "127.0.0.1",
     port: 0,
     services: [bridge(getQuote), kinds, ...(watch === undefined ? [] : [mountWatch(watch)])],

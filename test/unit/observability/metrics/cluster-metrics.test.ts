@@ -1,7 +1,7 @@
 import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { createClusterMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
+import { ClusterMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
 import type { MetricsJson } from "../../../../src/observability/metrics/exposition.js";
 
 const createMetricsJson = (value: number): MetricsJson =>
@@ -23,7 +23,7 @@ function createWorkerStub(count: number): Worker {
 }
 
 test("keeps the counters of workers that have exited, even when several exit at once", async () => {
-  const metrics = createClusterMetrics();
+  const metrics = new ClusterMetrics();
   const workers = [1, 10, 100].map(createWorkerStub);
   for (const worker of workers) metrics.addWorker(worker);
   expect(await metrics.renderText()).toContain("some_total 111");

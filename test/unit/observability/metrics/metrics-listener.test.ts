@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import type { DynamicDocument } from "../../../../src/http/documents.js";
-import { createMetricsListener, type MetricsListener } from "../../../../src/observability/metrics/metrics-listener.js";
+import { MetricsListener } from "../../../../src/observability/metrics/metrics-listener.js";
 
 const listeners: MetricsListener[] = [];
 const sockets: Socket[] = [];
@@ -19,7 +19,7 @@ function create(read: () => DynamicDocument | Promise<DynamicDocument>): Metrics
     ["/metrics", read],
     ["/livez", () => text("alive")],
   ]);
-  const listener = createMetricsListener({ host: "127.0.0.1", documents });
+  const listener = new MetricsListener("127.0.0.1", documents);
   listeners.push(listener);
   return listener;
 }

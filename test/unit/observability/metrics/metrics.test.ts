@@ -2,7 +2,7 @@ import perfHooks from "node:perf_hooks";
 import { expect, test, vi } from "vitest";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import type { DependencyStatus } from "../../../../src/observability/dependency-status.js";
-import { createMetrics } from "../../../../src/observability/metrics/metrics.js";
+import { Metrics } from "../../../../src/observability/metrics/metrics.js";
 
 const NOW = 1_795_000_000_000;
 const endpoint = (name: string, state: "ok" | "lagging") => ({ endpoint: name, state, head: undefined });
@@ -15,6 +15,7 @@ const state: DependencyStatus = {
       endpoints: [endpoint("optimism[1]#a1b2c3", "ok"), endpoint("optimism[2]#d4e5f6", "lagging")],
       head: { number: 77, timestamp: NOW / 1000 - 12, observedAt: 0 },
       isStalled: false,
+      isChecked: true,
       lastUsedAt: undefined,
     },
   ],
@@ -25,10 +26,11 @@ const state: DependencyStatus = {
   index: [{ chain: "optimism", lagBlocks: 3 }],
   indexDatabase: {
     isAvailable: true,
-    connections: { read: { active: 1, idle: 2, waiting: 0 } },
+    connections: { read: { active: 1, idle: 2, waiting: 0 }, write: { active: 0, idle: 0, waiting: 0 } },
     failures: new Map([["57014", 4]]),
     leases: { follow: 1, history: 0 },
   },
+  burnLimitsUsdc: new Map([["optimism", 9_999.5]]),
   prices: {
     differences: [{ token: "ETH", difference: 0.25 }],
     distrustedTokens: ["DAI"],
@@ -39,7 +41,7 @@ const state: DependencyStatus = {
 function setup() {
   let elapsedMs = 0;
   let loads = 0;
-  const metrics = createMetrics({
+  const metrics = new Metrics({
     version: "1.2.3",
     getDependencyStatus: () => state,
     getLoad() {
@@ -50,9 +52,10 @@ function setup() {
         streamingCalls: 8,
         openStreams: 9,
         pipelinedRequests: 10,
+        waitingForTurn: 40,
         unsentBytes: 11,
         receivedBytes: 12,
-        cuts: { open_streams: 12, unsent_bytes: 13 },
+        cuts: { open_streams: 12, unsent_bytes: 13, event_loop: 0, received_bytes: 0, response_deadline: 0 },
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,
         pendingBatchQuotes: 15,
@@ -61,16 +64,9 @@ function setup() {
         activeRoutes: 7,
         watches: { watches: 14, followed: 15, unknown: 4, accounts: 6 },
         callsPerSecond: 9.5,
-        sharedState: {
-          topics: ["chain mainnet polygon", "prices"],
-          readTopics: ["chain mainnet polygon"],
-          messages: { published: 14, received: 0, answered: 0, unanswered: 0, dropped: 0 },
-        },
         redis: {
           isConnected: true,
           commands: { ok: 15, refused: 0, timed_out: 0, skipped: 0 },
-          disconnects: { failed: 16, silent: 0, invalid: 0 },
-          refused: { oversized: 0, forged: 17, expired: 0, malformed: 0, fenced: 0 },
         },
       };
     },
@@ -99,21 +95,22 @@ test("reads the current load only at a scrape", async () => {
     "rpc_budget_calls_per_second",
     "http2_streams",
     "pipelined_requests",
+    "waiting_for_turn",
     "unsent_bytes",
     "limit_cuts_total",
-    "shared_state",
+    "redis",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
     ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
     "upstream_requests_in_flight 5",
     ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
-    ...["http2_streams 9", "pipelined_requests 10", "unsent_bytes 11"],
+    ...["http2_streams 9", "pipelined_requests 10", "waiting_for_turn 40", "unsent_bytes 11"],
     ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
-    'shared_state_readers{topic="chain mainnet polygon"} 1',
-    'shared_state_readers{topic="prices"} 0',
-    ...["published} 14", "received} 0", "answered} 0", "unanswered} 0", "dropped} 0"].map(
-      (event) => `shared_state_messages_total{event="${event.replace("}", '"}')}`,
+    ...["event_loop", "received_bytes", "response_deadline"].map((cause) => `limit_cuts_total{cause="${cause}"} 0`),
+    "redis_connected 1",
+    ...["ok} 15", "refused} 0", "timed_out} 0", "skipped} 0"].map(
+      (result) => `redis_commands_total{result="${result.replace("}", '"}')}`,
     ),
   ]);
   expect(loads()).toBeGreaterThan(0);
@@ -135,6 +132,7 @@ test("reports 1 for the current state and 0 for every other state", async () => 
     'hop_gateway_source_state{source="prices",state="failing"} 1',
     'hop_gateway_source_state{source="explorer",state="off"} 1',
   ]);
+  expect(await lines("cctp_")).toEqual(['hop_gateway_cctp_burn_limit_usdc{chain="optimism"} 9999.5']);
   expect(await lines("price_")).toEqual([
     'hop_gateway_price_difference_ratio{token="ETH"} 0.25',
     'hop_gateway_price_distrusted{token="DAI"} 1',
@@ -151,6 +149,9 @@ test("reports 1 for the current state and 0 for every other state", async () => 
     'hop_gateway_index_database_connections{pool="read",state="active"} 1',
     'hop_gateway_index_database_connections{pool="read",state="idle"} 2',
     'hop_gateway_index_database_connections{pool="read",state="waiting"} 0',
+    ...["active", "idle", "waiting"].map(
+      (use) => `hop_gateway_index_database_connections{pool="write",state="${use}"} 0`,
+    ),
     'hop_gateway_index_database_failures_total{code="57014"} 4',
   ]);
   expect(await lines("index_leases")).toEqual([

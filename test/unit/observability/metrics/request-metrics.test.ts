@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
-import { createRequestMetrics } from "../../../../src/observability/metrics/request-metrics.js";
+import { RequestMetrics } from "../../../../src/observability/metrics/instruments.js";
 
 const entry = (fields: Partial<AccessLogEntry>): AccessLogEntry => ({
   requestId: "r",
@@ -13,15 +13,15 @@ const entry = (fields: Partial<AccessLogEntry>): AccessLogEntry => ({
 
 describe("request counters", () => {
   test("are kept by operation, protocol, code and reason", () => {
-    const { record, toCounterSamples } = createRequestMetrics();
-    record(entry({}), "");
-    record(entry({}), "");
-    record(entry({ protocol: "grpc" }), "");
-    record(entry({ code: "invalid_argument" }), "INVALID_PARAMETER");
-    record(entry({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
-    record(entry({ operation: "/readyz" }), "");
-    record(entry({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
-    const shown = toCounterSamples().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
+    const requests = new RequestMetrics();
+    requests.record(entry({}), "");
+    requests.record(entry({}), "");
+    requests.record(entry({ protocol: "grpc" }), "");
+    requests.record(entry({ code: "invalid_argument" }), "INVALID_PARAMETER");
+    requests.record(entry({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
+    requests.record(entry({ operation: "/readyz" }), "");
+    requests.record(entry({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
+    const shown = requests.toCounterSamples().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
     expect(shown.sort()).toEqual([
       "/readyz rest ok  1",
       "GetQuote grpc ok  1",
@@ -33,17 +33,17 @@ describe("request counters", () => {
   });
 
   test("share one series for methods of the same name, since Prometheus rejects duplicates", () => {
-    const { record, toCounterSamples, toDurationSamples } = createRequestMetrics();
-    record(entry({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
-    record(entry({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
-    expect(toCounterSamples().map(({ value }) => value)).toEqual([2]);
-    expect(toDurationSamples().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
+    const requests = new RequestMetrics();
+    requests.record(entry({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
+    requests.record(entry({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
+    expect(requests.toCounterSamples().map(({ value }) => value)).toEqual([2]);
+    expect(requests.toDurationSamples().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
   });
 
   test("stay bounded whatever operations are called", () => {
-    const { record, toCounterSamples } = createRequestMetrics();
-    for (let n = 0; n < 10_000; n++) record(entry({ operation: `some.Service/Method${n}` }), "");
-    const samples = toCounterSamples();
+    const requests = new RequestMetrics();
+    for (let n = 0; n < 10_000; n++) requests.record(entry({ operation: `some.Service/Method${n}` }), "");
+    const samples = requests.toCounterSamples();
     expect(samples.length).toBeLessThanOrEqual(201);
     expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
     expect(samples.find(({ labels }) => labels.operation === "other")?.value).toBeGreaterThan(9_000);
@@ -51,18 +51,19 @@ describe("request counters", () => {
 });
 
 test("counts streams without their durations, which their callers choose", () => {
-  const { record, toCounterSamples, toDurationSamples } = createRequestMetrics();
-  record(entry({ durationMs: 3_600_000, isStream: true }), "");
-  record(entry({ durationMs: 1 }), "");
-  expect(toCounterSamples().map(({ value }) => value)).toEqual([2]);
-  const find = (suffix: string) => toDurationSamples().find(({ metricName }) => metricName?.endsWith(suffix))?.value;
+  const requests = new RequestMetrics();
+  requests.record(entry({ durationMs: 3_600_000, isStream: true }), "");
+  requests.record(entry({ durationMs: 1 }), "");
+  expect(requests.toCounterSamples().map(({ value }) => value)).toEqual([2]);
+  const find = (suffix: string) =>
+    requests.toDurationSamples().find(({ metricName }) => metricName?.endsWith(suffix))?.value;
   expect([find("_count"), find("_sum")]).toEqual([1, 0.001]);
 });
 
 test("counts durations in cumulative buckets in seconds", () => {
-  const { record, toDurationSamples } = createRequestMetrics();
-  for (const durationMs of [0.1, 0.11, 30, 20_000]) record(entry({ durationMs }), "");
-  const samples = toDurationSamples();
+  const requests = new RequestMetrics();
+  for (const durationMs of [0.1, 0.11, 30, 20_000]) requests.record(entry({ durationMs }), "");
+  const samples = requests.toDurationSamples();
   const upTo = (le: number | string) => samples.find(({ labels }) => labels.le === le)?.value;
   expect([0.0001, 0.00025, 0.025, 0.05, 10, "+Inf"].map(upTo)).toEqual([1, 2, 2, 3, 3, 4]);
   const findSeries = (suffix: string) => samples.find(({ metricName }) => metricName?.endsWith(suffix))?.value;

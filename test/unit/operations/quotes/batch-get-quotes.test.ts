@@ -2,16 +2,16 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
 import { BatchGetQuotesRequestSchema, type BatchGetQuotesResponse } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
+import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
+import { findAvailableRoutes } from "../../../../src/hop/routes.js";
 import { toServiceError } from "../../../../src/http/request/error-mapping.js";
 import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
 import { createBatchGetQuotes } from "../../../../src/operations/quotes/batch-get-quotes.js";
 import type { PreparedQuote, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
-import { createFairQuota } from "../../../../src/resilience/fair-quota.js";
-import { createTimeSlicer } from "../../../../src/resilience/time-slicer.js";
-import { findAvailableRoutes } from "../../../../src/routes/available-routes.js";
+import { FairQuota } from "../../../../src/resilience/fair-quota.js";
+import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 
 type BatchInit = Exclude<MessageInitShape<typeof BatchGetQuotesRequestSchema>, { $typeName: unknown }>;
 
@@ -40,14 +40,15 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
   const { hasSettings = true, timeoutMs, capacity = 1_000, count = () => undefined } = options;
   const recorded = {
     ...{ prepared: [] as QuoteRequest[], log: {}, policies: [] as CachePolicy[], internal: [] as unknown[] },
-    ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[] },
+    ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[], warnings: [] as string[] },
   };
   const caller = new AbortController();
   const context: CallContext = {
-    ...{ requestId: "r", caller: "192.0.2.1", signal: caller.signal, timeoutMs },
+    ...{ requestId: "r", caller: "192.0.2.1", signal: caller.signal, timeoutMs, takenMs: 0 },
     addLogFields: (fields) => Object.assign(recorded.log, fields),
     setCachePolicy: (policy) => recorded.policies.push(policy),
     setResponseMetadata: () => {},
+    addWarning: (text) => recorded.warnings.push(text),
     countAsRequests(requests) {
       recorded.calls.push(`count ${requests}`);
       return count(requests);
@@ -58,13 +59,13 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
       return { code: "code", message, reason, field };
     },
   };
-  const quota = createFairQuota(() => capacity);
+  const quota = new FairQuota(() => capacity);
+  const document = {
+    get: async () => ({ value: settings, readAt: 0 }),
+    peek: () => (hasSettings ? { value: settings, readAt: 0 } : undefined),
+  };
   const operation = createBatchGetQuotes({
-    settings: {
-      peek: () => (hasSettings ? settings : undefined),
-      getCurrent: async () => settings,
-      getCurrentOrBuiltIn: async () => settings,
-    },
+    settings: new FeeSettingsSource({ mainnet: document, goerli: document }),
     engine: {
       prepareQuotes(requests) {
         recorded.calls.push(`prepare ${requests.length}`);
@@ -75,7 +76,7 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
     quoteQuota: quota,
     maxTimeoutMs: 10_000,
     monotonicNow: () => Date.now(),
-    slicer: createTimeSlicer({ sliceMs: 1_000 }),
+    eventLoop: new FairScheduler({ turnMs: 1_000 }),
     onResults: (counts) => recorded.counts.push(counts),
   });
   const call = (init: BatchInit) => operation(create(BatchGetQuotesRequestSchema, init), context);
@@ -109,6 +110,16 @@ test("quotes every pair, destinations outside and amounts inside", () => {
     ["optimism", "1", "1"],
   ]);
   expect(response.results[2]).toMatchObject({ fromChain: "polygon", token: "USDT" });
+});
+
+test("names chains by their slugs, whatever the request calls them, also where it fails", () => {
+  const named = callNow({ ...SHARED, fromChain: "137", toChain: ["Optimism", "10", "zora"], amount: ["1"] });
+  expect(named.results.map((result) => [result.fromChain, result.toChain])).toEqual([
+    ["polygon", "optimism"],
+    ["polygon", "optimism"],
+    ["polygon", "zora"],
+  ]);
+  expect(callNow({ ...SHARED, toChain: ["BASE"], amount: ["x"] }).results).toMatchObject([{ toChain: "base" }]);
 });
 
 test("goes to every chain with a route, in the order of the available routes, if none is named", () => {
@@ -162,6 +173,20 @@ test("fails a quote with an invalid amount or destination alone", () => {
     ["INVALID_PARAMETER", "amount"],
     ["MISSING_PARAMETER", "amount"],
     false,
+  ]);
+});
+
+test("warns once of all amounts above a burn limit, and names the first 20", () => {
+  const { call, recorded } = setup({
+    prepare: (request) => () => {
+      const { quote, freshness } = toQuote(request);
+      return { quote: request.amountIn < 60n ? quote : { ...quote, exceededBurnLimit: 59n }, freshness };
+    },
+  });
+  const amount = Array.from({ length: 80 }, (_, index) => `${index + 1}`);
+  call({ ...SHARED, toChain: ["optimism"], amount });
+  expect(recorded.warnings).toEqual([
+    expect.stringMatching(/: USDT polygon>optimism 60 \(limit 59\), .* 79 \(limit 59\), and 1 more$/),
   ]);
 });
 
@@ -285,10 +310,18 @@ test("computes nothing after its caller has left", async () => {
   expect(computed).toEqual([]);
 });
 
-test("is refused if too many quotes of batches are waiting", async () => {
-  const { call, quota } = setup({ capacity: 10, prepare: () => new Promise(() => {}) });
+test("is refused before any work if too many quotes of batches are waiting", async () => {
+  const { call, quota, recorded } = setup({ capacity: 10, prepare: () => new Promise(() => {}) });
   const batchOf = (count: number) => ({ ...SHARED, toChain: ["optimism"], amount: Array(count).fill("1") });
   void call(batchOf(5));
-  await expect(call(batchOf(1))).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 1 });
+  const callsBefore = [...recorded.calls];
+  await expect(async () => call(batchOf(1))).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 1 });
+  expect([recorded.calls, recorded.counts]).toEqual([[...callsBefore, "count 1"], []]);
   expect(quota.heldCount()).toBe(5);
+});
+
+test("holds no slots after a response at once", () => {
+  const { call, quota } = setup({ capacity: 10 });
+  call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] });
+  expect(quota.heldCount()).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
+import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import type { CallContext } from "../../../../src/operations/operation.js";
 import { createGetQuote } from "../../../../src/operations/quotes/get-quote.js";
 import type { QuoteEngine, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
@@ -34,14 +34,11 @@ function callGetQuote(quote: QuoteEngine["quote"], isSettingsCached = true) {
     addLogFields: (fields: unknown) => logFields.push(fields),
     setCachePolicy: (policy: unknown) => policies.push(policy),
   } as unknown as CallContext;
-  const settings = getBuiltInFeeSettings("mainnet");
+  const settings = { value: getBuiltInFeeSettings("mainnet"), readAt: 0 };
+  const document = { get: async () => settings, peek: () => (isSettingsCached ? settings : undefined) };
   const operation = createGetQuote({
     chains: { withCustomEndpoints: () => Promise.reject(new Error("no custom endpoints")) },
-    settings: {
-      peek: () => (isSettingsCached ? settings : undefined),
-      getCurrent: async () => settings,
-      getCurrentOrBuiltIn: async () => settings,
-    },
+    settings: new FeeSettingsSource({ mainnet: document, goerli: document }),
     engine: { quote, quoteWithCustomEndpoints: () => Promise.reject(new Error("no custom endpoints")) },
   });
   return { call: () => operation(request, context), logFields, policies };

@@ -15,11 +15,8 @@ import {
 } from "../../../../src/operations/transfers/get-transfer-status.js";
 import type { TokenPrices } from "../../../../src/prices/token-prices.js";
 import { mapMaybeAsync } from "../../../../src/resilience/maybe-async.js";
-import type {
-  DetailsOutcome,
-  TransferDetails,
-  TransferDetailsFinder,
-} from "../../../../src/transfers/details/transfer-details.js";
+import type { DetailsFinder } from "../../../../src/transfers/details/details-finder.js";
+import type { DetailsOutcome, TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import type { StatusCache } from "../../../../src/transfers/status-cache.js";
@@ -63,7 +60,12 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
   const usd = "usd" in parts ? parts.usd : 2;
   const state = { usd, now: OBSERVED_AT_MS + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
   const lookups: { query: TransferQuery; context: LookupContext }[] = [];
-  const recorded = { cache: [] as CachePolicy[], metadata: [] as object[], logFields: {} as Record<string, unknown> };
+  const recorded = {
+    cache: [] as CachePolicy[],
+    metadata: [] as object[],
+    warnings: [] as string[],
+    logFields: {} as Record<string, unknown>,
+  };
   const statusCache: Pick<StatusCache, "find"> = {
     find(query, context) {
       lookups.push({ query, context });
@@ -71,7 +73,7 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     },
   };
   const detailed: { statuses: readonly TransferStatus[]; context: LookupContext; closed: number }[] = [];
-  const detailsFinder: TransferDetailsFinder = {
+  const detailsFinder: Pick<DetailsFinder, "find"> = {
     find(statuses, context) {
       detailed.push({ statuses, context, closed: state.closed });
       return mapMaybeAsync(details, (outcome) => [outcome]);
@@ -108,6 +110,7 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     blockAges,
     statusCache,
     details: detailsFinder,
+    attestations: undefined,
     prices,
     maxTimeoutMs: MAX_TIMEOUT_MS,
     now: () => state.now,
@@ -122,9 +125,11 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
       return caller.signal;
     },
     timeoutMs,
+    takenMs: 0,
     addLogFields: (fields) => Object.assign(recorded.logFields, fields),
     setCachePolicy: (policy) => recorded.cache.push(policy),
     setResponseMetadata: (entries) => recorded.metadata.push(entries),
+    addWarning: (text) => recorded.warnings.push(text),
     countAsRequests: () => undefined,
     describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
   };
@@ -269,7 +274,7 @@ describe("the response", () => {
     });
   });
 
-  describe("while a chain stands still", () => {
+  describe("while a chain is stalled", () => {
     const block = { timestamp: OBSERVED_AT_MS / 1000 - 300, ageMs: 300_000 };
     const ofBlock = new Date(block.timestamp * 1000).toISOString();
     const ofRead = new Date(OBSERVED_AT_MS).toISOString();

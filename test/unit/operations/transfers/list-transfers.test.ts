@@ -7,8 +7,8 @@ import type { CachePolicy } from "../../../../src/operations/operation.js";
 import { createListTransfers } from "../../../../src/operations/transfers/list-transfers.js";
 import type { PriceTable } from "../../../../src/prices/token-prices.js";
 import type { DetailsOutcome, TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
-import type { ListPosition } from "../../../../src/transfers/index/store/pages/transfer-page.js";
-import type { TransferFilter, TransferLister } from "../../../../src/transfers/list/transfer-lister.js";
+import type { ListPosition } from "../../../../src/transfers/index/list/page-statement.js";
+import type { TransferFilter, TransferLister } from "../../../../src/transfers/index/list/transfer-lister.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import { createChainAccess, createStatus, repeatedByteHash } from "../../../support/stubs/transfer-fixtures.js";
 import { createCallContext } from "../call-context.js";
@@ -37,13 +37,13 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", outco
   const lists: { filter: TransferFilter; after: ListPosition | undefined; pageSize: number }[] = [];
   const policies: CachePolicy[] = [];
   const counts: number[] = [];
-  const lister: TransferLister = {
-    find: () => [],
+  const lister: Pick<TransferLister, "isIndexed" | "list" | "readCoverage"> = {
     isIndexed: (network) => network === getNetwork("mainnet"),
     list(filter, after, pageSize) {
       lists.push({ filter, after, pageSize });
-      return { transfers, next, coveredFromSeconds: 1_690_000_000 };
+      return { transfers, next };
     },
+    readCoverage: () => ({ fromSeconds: 1_690_000_000, untilSeconds: 1_699_000_000 }),
   };
   const table: PriceTable = {
     getUsdPrice(token) {
@@ -60,6 +60,7 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", outco
     },
     chains: { forNetwork: () => createChainAccess([]) },
     details: { find: () => outcomes },
+    attestations: undefined,
     maxTimeoutMs: 10_000,
     monotonicNow: () => 0,
   });
@@ -82,6 +83,7 @@ test("passes on the filters, and the account in lower case", async () => {
     transfers: [],
     nextPageToken: "",
     coveredFrom: 1_690_000_000n,
+    coveredUntil: 1_699_000_000n,
   });
   const { chains } = getNetwork("mainnet");
   const [source, destination] = [chains.get("polygon"), chains.get("base")];
@@ -105,6 +107,13 @@ test("continues after the page whose token it gets, with another page size too",
     pageToken: nextPageToken,
     pageSize: 3,
   });
+  expect(lists[1]?.after).toEqual(NEXT);
+});
+
+test("a page goes on under another name of its chains", async () => {
+  const { list, lists } = setup({ next: NEXT });
+  const { nextPageToken: pageToken } = await list({ fromChain: "optimism", toChain: "Base" });
+  await list({ fromChain: "10", toChain: "8453", pageToken });
   expect(lists[1]?.after).toEqual(NEXT);
 });
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { createTransferPresenter } from "../../../../src/operations/transfers/transfer-presenter.js";
 import type { TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
-import { getStage } from "../../../../src/transfers/watch/resume-token.js";
+import { getFingerprintStage } from "../../../../src/transfers/watch/resume-token.js";
 import { createStatus } from "../../../support/stubs/transfer-fixtures.js";
 
 const leg = (isFinal: boolean) => ({ blockNumber: 1, timestamp: 1, isFinal });
-const pending = { payout: undefined, destination: undefined, estimatedDeliveryAt: 0 };
+const pending = { payout: undefined, destination: undefined, estimatedDeliveryAt: undefined };
 
 test("the stage of a transfer grows with all that is learned of it", async () => {
   const delivered = createStatus();
@@ -26,7 +26,7 @@ test("the stage of a transfer grows with all that is learned of it", async () =>
       details: { find: () => [{ details: details as TransferDetails }] },
       prices: { peekTable: () => undefined, getUsdPrice: async () => 1 } as never,
     });
-    stages.push(getStage((await present(status, true, {} as never)).fingerprint));
+    stages.push(getFingerprintStage((await present(status, true, {} as never)).fingerprint));
   }
   expect(stages).toEqual([0, 1, 3, 4, 5, 6, 7]);
 });

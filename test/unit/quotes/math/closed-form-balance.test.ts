@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createClosedFormSolver } from "../../../../src/quotes/math/closed-form-balance.js";
+import { createClosedFormSolver } from "../../../../src/quotes/math/stable-swap.js";
 
 const LIMIT = 1n << 120n;
 

@@ -5,13 +5,13 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import {
   applyFeeMultiplier,
-  applySlippage,
   computeMinBonderFee,
   convertWeiToToken,
   getBondFallbackGas,
   getLpFeeBps,
   getSettlementGas,
 } from "../../../../src/quotes/math/fees.js";
+import { applySlippage } from "../../../../src/quotes/math/quote.js";
 
 const ETHER = 10n ** 18n;
 const slugs = [...getNetwork("mainnet").chains.keys()];

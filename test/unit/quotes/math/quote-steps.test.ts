@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createQuoteExplainer } from "../../../../src/quotes/math/quote-steps.js";
-import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
-import type { RouteSteps } from "../../../../src/quotes/math/route-steps.js";
-import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
+import { createQuoteExplainer } from "../../../../src/quotes/math/quote.js";
+import type { BridgeSnapshot, CctpSnapshot, RouteSteps } from "../../../../src/quotes/math/route-snapshot.js";
+import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
 
 /** Between two L2s. The SDK's pool fees are 4 bps, and 1 bps on nova. */
 const bonded: BridgeSnapshot = {
@@ -28,6 +27,7 @@ const cctp: CctpSnapshot = {
   destinationIsL1: false,
   feeMultiplier: 1,
   feeBps: 0,
+  burnLimit: undefined,
   minBonderFee: 0n,
   sourceSwap: undefined,
   delivery: { gasPrice: 0n, gas: 0n, l1Fee: 0n },
@@ -103,7 +103,7 @@ describe("the price impact", () => {
     expect(explain(5_000n).priceImpact).toBeCloseTo(25, 10);
   });
 
-  test("is 0 where the pools cannot swap 1,000 units, or give nothing for them", () => {
+  test("is undefined where the pools cannot swap 1,000 units, or give nothing for them", () => {
     const reverting = {
       ...identity,
       payOut(amount: bigint) {
@@ -113,7 +113,9 @@ describe("the price impact", () => {
     };
     const empty = { ...identity, payOut: (amount: bigint) => (amount === 1_000n ? 0n : amount) };
     for (const steps of [reverting, empty]) {
-      expect(createQuoteExplainer(bonded, steps)(5_000n)).toMatchObject({ amountOut: 5_000n, rate: 1, priceImpact: 0 });
+      expect(createQuoteExplainer(bonded, steps)(5_000n)).toMatchObject({
+        ...{ amountOut: 5_000n, rate: 1, priceImpact: undefined },
+      });
     }
   });
 

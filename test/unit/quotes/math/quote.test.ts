@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createRouteQuoter } from "../../../../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
-import type { StableSwapPool } from "../../../../src/quotes/math/stable-swap.js";
-import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
+import { type StableSwapPool, SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
 import { calculateSwap } from "../../../support/reference/stable-swap.js";
 
 const NOW = 1_800_000_000;
@@ -53,6 +52,7 @@ const cctp: CctpSnapshot = {
   destinationIsL1: false,
   feeMultiplier: 1,
   feeBps: 0,
+  burnLimit: undefined,
   minBonderFee: 300n,
   sourceSwap: undefined,
   delivery: { gasPrice: 0n, gas: 0n, l1Fee: 0n },

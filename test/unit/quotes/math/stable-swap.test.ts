@@ -5,8 +5,8 @@ import {
   createStableSwapCalculator,
   H_TOKEN_INDEX,
   type StableSwapPool,
+  SwapRevertError,
 } from "../../../../src/quotes/math/stable-swap.js";
-import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
 import golden from "../../../golden/stableswap.json" with { type: "json" };
 import { calculateSwap } from "../../../support/reference/stable-swap.js";
 

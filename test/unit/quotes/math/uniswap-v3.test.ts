@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
+import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
 import {
   createUniswapSwapCalculator,
   getSqrtPriceAtTick,

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createBlockAgeMonitor } from "../../../../src/chain/block-age/block-age-monitor.js";
-import { STATE_SOURCE } from "../../../../src/chain/block-age/chain-history.js";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
-import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
+import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
+import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { type ChainStateSubscription, createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
 import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
@@ -62,7 +62,7 @@ function setup() {
       }));
     },
   };
-  const cache = createChainStateCache({
+  const cache = new ChainStateCache({
     chain,
     client,
     clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
@@ -454,7 +454,7 @@ describe("incomplete state", () => {
   });
 });
 
-describe("state of a chain that stands still", () => {
+describe("state of a stalled chain", () => {
   const SLOW_POLICY = { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 };
 
   /** Requests the state every 100 ms. */
@@ -507,10 +507,10 @@ describe("state of a chain that stands still", () => {
 describe("a chain that stops and moves on", () => {
   const LIMIT_MS = 120_000;
 
-  test("is known to stand still within its limit, and to move within five seconds", async () => {
+  test("is known to be stalled within its limit, and to move within five seconds", async () => {
     const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
     const limits = { mainnet: new Map([["polygon", { maxBlockAgeMs: LIMIT_MS, blockTimeMs: 12_000 }]]) };
-    const monitor = createBlockAgeMonitor({ limits, clocks });
+    const monitor = new BlockAgeMonitor({ limits, clocks });
     const isStalled = (): boolean => monitor.stalledCount() > 0;
     const node = { timestamp: Math.floor(Date.now() / 1000), reads: 0, moves: true };
     const client: ChainClient = {
@@ -523,13 +523,13 @@ describe("a chain that stops and moves on", () => {
       },
       sendBatch: async (calls) => calls.map(() => ({ result: "0x1" })),
     };
-    const cache = createChainStateCache({
+    const cache = new ChainStateCache({
       ...{ chain, client, clocks, isStalled },
       async onRead(_, run) {
         const state = await run();
         const { block, readAt } = state;
-        const read = { timestamp: Number(block.timeSeconds), readAt };
-        monitor.recordHead("mainnet", "polygon", { source: STATE_SOURCE, ...read });
+        const head = { number: 1, timestamp: Number(block.timeSeconds) };
+        monitor.getHeads("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
         return state;
       },
     });

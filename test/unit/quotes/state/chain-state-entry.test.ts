@@ -5,7 +5,6 @@ import {
   asStalledEntry,
   computeRefreshDelayMs,
   computeRefreshPolicy,
-  computeRequestDelayMs,
   computeStaleWaitMs,
   createChainStateEntry,
   createJointChainStateEntry,
@@ -108,7 +107,7 @@ describe("the refresh policy of a route", () => {
   test.each([
     [12_000, 24_000, 1_500, 3_000],
     [1_000, 2_000, 1_000, 2_000],
-  ])("is at most 1.5 s and 3 s while the chain stands still: %i and %i ms", (refreshMs, maxAgeMs, ...expected) => {
+  ])("is at most 1.5 s and 3 s while the chain is stalled: %i and %i ms", (refreshMs, maxAgeMs, ...expected) => {
     const policy = { refreshMs, maxAgeMs, maxStaleMs: 30_000 };
     const entry = createChainStateEntry("key", READ_SET, policy);
     entry.state = createState(1n, NOW);
@@ -135,14 +134,6 @@ describe("an entry", () => {
     expect(computeRefreshDelayMs(entry, NOW + 1)).toBe(0);
     entry.failedAt = NOW;
     expect(computeRefreshDelayMs(entry, NOW + 1)).toBe(1_999);
-  });
-
-  test("is requested from another process after one and a half intervals since the last read or failure", () => {
-    expect(computeRequestDelayMs(createEntry(), NOW)).toBe(Number.NEGATIVE_INFINITY);
-    const entry = createEntry(createState(1n, NOW - 999));
-    expect(computeRequestDelayMs(entry, NOW)).toBe(2_001);
-    entry.failedAt = NOW;
-    expect(computeRequestDelayMs(entry, NOW)).toBe(3_000);
   });
 });
 

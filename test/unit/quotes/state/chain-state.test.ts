@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import {
-  assertStateCovers,
+  ChainState,
   type ChainStateValues,
   captureReadTimestamps,
   coversReadSet,
-  createChainState,
 } from "../../../../src/quotes/state/chain-state.js";
 import { EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
-import { createUniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
+import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 
 const swapPool = findUsdcSwapPool("polygon");
 if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
@@ -54,8 +53,8 @@ const readSet: ReadSet = {
   ]),
   deliveries: new Map([["delivery", delivery]]),
   tickWindows: new Map([
-    ["known", createUniswapTickWindow(swapPool)],
-    ["invalid", createUniswapTickWindow(swapPool)],
+    ["known", new UniswapTickWindow(swapPool)],
+    ["invalid", new UniswapTickWindow(swapPool)],
   ]),
   includesGasPrice: true,
 };
@@ -72,7 +71,7 @@ const invalidResponse = expect.objectContaining({
 });
 
 describe("the state of a chain", () => {
-  const state = createChainState(values, "polygon");
+  const state = new ChainState(values, "polygon");
 
   test("has what was read", () => {
     const { block, readAt, readAtUnixSeconds, gasPrice } = values;
@@ -94,7 +93,12 @@ describe("the state of a chain", () => {
     expect(state.findUniswapSwap("known")?.(1_000_000n)).toBe(999_899n);
     expect(state.findUniswapSwap("invalid")).toBeUndefined();
     expect(state.findUniswapSwap("other")).toBeUndefined();
-    expect(["known", "without ticks", "invalid", "other"].map(state.hasTicks)).toEqual([true, false, false, false]);
+    expect(["known", "without ticks", "invalid", "other"].map((pool) => state.hasTicks(pool))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
   });
 });
 
@@ -118,7 +122,7 @@ describe("values that another process has read", () => {
 
 describe("a quote", () => {
   const assertCovers = (gap: Partial<ChainStateValues>, reads: ReadSet) =>
-    assertStateCovers(createChainState({ ...values, ...gap }, "polygon"), "polygon", reads);
+    new ChainState({ ...values, ...gap }, "polygon").assertCovers(reads);
 
   test("can be computed without optional values and swaps", () => {
     expect(() => assertCovers({ optionalUints: new Map(), swapPools: new Map() }, readSet)).not.toThrow();

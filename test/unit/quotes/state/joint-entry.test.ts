@@ -1,13 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
-import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
-import { type ChainStateEntry, createChainStateEntry } from "../../../../src/quotes/state/chain-state-entry.js";
+import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import {
+  type ChainStateEntry,
+  createChainStateEntry,
+  JointEntries,
+} from "../../../../src/quotes/state/chain-state-entry.js";
 import { createReadSet } from "../../../../src/quotes/state/read-set.js";
-import { createJointEntries } from "../../../../src/quotes/state/reading/joint-entry.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
@@ -42,7 +45,7 @@ function setup() {
       return calls.map(() => ({ result: `0x${number.toString(16).padStart(64, "0")}` }));
     },
   };
-  const cache = createChainStateCache({
+  const cache = new ChainStateCache({
     chain,
     client,
     clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
@@ -183,13 +186,13 @@ describe("the joint entry", () => {
     [15_000, [a, b, c, d]],
     [15_001, [c, d]],
   ])("still reads what batches used %i ms ago only up to 15 s", (ms, members) => {
-    const joint = createJointEntries();
+    const joint = new JointEntries();
     joint.include([a, b], NOW);
     expect(joint.include([c, d], NOW + ms).parts).toEqual(members.map(({ readSet }) => readSet));
   });
 
   test("is the same for the same batch before its first read, and is checked after 15 s", () => {
-    const joint = createJointEntries();
+    const joint = new JointEntries();
     const entry = joint.include([a, b], NOW);
     expect(joint.include([a, b], NOW)).toBe(entry);
     expect(joint.include([b], NOW + 15_000)).toBe(entry);
@@ -201,7 +204,7 @@ describe("the joint entry", () => {
     ["is not used when its state is too old", createState(NOW - 30_001), false],
     ["is used while its state is usable", createState(NOW - 30_000), true],
   ])("that one without state has replaced %s", (_, state, usesPrevious) => {
-    const joint = createJointEntries();
+    const joint = new JointEntries();
     const previous = joint.include([a, b], NOW);
     previous.state = state;
     const grown = joint.include([a, b, c], NOW);

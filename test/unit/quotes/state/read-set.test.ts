@@ -13,7 +13,7 @@ import {
   mergeReadSets,
   type ReadSet,
 } from "../../../../src/quotes/state/read-set.js";
-import { createUniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
+import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 
 const swapPool = findUsdcSwapPool("polygon");
 if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
@@ -32,7 +32,7 @@ const delivery: DeliveryTransaction = {
 };
 /** Creates a read set of parts of which there is at least one. */
 const readSetOf = (parts: Parameters<typeof createReadSet>[0]): ReadSet => createReadSet(parts) ?? EMPTY_READ_SET;
-const window = createUniswapTickWindow(swapPool);
+const window = new UniswapTickWindow(swapPool);
 
 describe("a read set", () => {
   test("is absent where there is nothing to read", () => {

@@ -5,17 +5,17 @@ import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { findToken } from "../../../../src/hop/tokens.js";
 import type { PriceTable } from "../../../../src/prices/token-prices.js";
-import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
 import {
   type CachedRoute,
   createQuoterFromPlan,
-  createRouteCache,
+  RouteCache,
   type RouteCacheDeps,
 } from "../../../../src/quotes/state/route-cache.js";
 import type { RoutePlan } from "../../../../src/quotes/state/route-plan.js";
 import { createQuoteChainStub } from "../../../support/stubs/quote-chain-stub.js";
-import { createSharedProcesses } from "../../../support/stubs/shared-processes.js";
+import { createSharedStoreStub } from "../../../support/stubs/shared-store.js";
 
 const mainnet = getNetwork("mainnet");
 const prices = { getUsdPrice: () => 1, getOrigin: () => undefined } as unknown as PriceTable;
@@ -57,11 +57,10 @@ function setup(options: Partial<RouteCacheDeps> = {}) {
       },
     };
   }
-  const routes = createRouteCache({
+  const routes = new RouteCache({
     settings: {
       peek: () => settings.current,
       getCurrent: async () => settings.current ?? expect.unreachable("there are none"),
-      getCurrentOrBuiltIn: () => expect.unreachable("quotes never use it"),
     },
     attestations: undefined,
     chains: () => ({ hasCustomEndpoint: () => false, getClient }),
@@ -77,7 +76,7 @@ async function readStates({ sourceSubscription, destinationSubscription }: Cache
   return [await sourceSubscription?.get(), await destinationSubscription?.get()] as const;
 }
 
-/** A monitor for which these chains stand still. */
+/** A monitor for which these chains are stalled. */
 function createBlockAges(stalled: ReadonlySet<string>): NonNullable<RouteCacheDeps["blockAges"]> {
   return {
     stalledCount: () => stalled.size,
@@ -155,22 +154,27 @@ describe("a route", () => {
   });
 });
 
-test("one of several processes reads a chain for all, and the others tell who observes what they receive", async () => {
-  const processes = createSharedProcesses(() => 1_000_000);
-  const received: unknown[] = [];
-  const onReceived: RouteCacheDeps["onReceived"] = (network, { slug }, { readAt }) =>
-    received.push([network, slug, readAt]);
-  const started = [{}, { onReceived }, {}].map((options) => {
-    const { sharedState } = processes.start();
-    return { ...setup({ ...options, sharedState }), sharedState };
+describe("several processes", () => {
+  test("read a chain once for all, and report what they receive", async () => {
+    const store = createSharedStoreStub();
+    const received: unknown[] = [];
+    const onReceived: RouteCacheDeps["onReceived"] = (network, { slug }) => received.push([network, slug]);
+    const started = [{}, { onReceived }, {}].map((options) => setup({ ...options, sharedCache: store.start() }));
+    for (const { routes } of started) await readStates(await routes.get(usdtRequest));
+    expect(started.map(({ reads }) => [...new Set(reads)].toSorted())).toEqual([["arbitrum", "optimism"], [], []]);
+    expect(received).toEqual(["arbitrum", "optimism"].map((slug) => ["mainnet", slug]));
+    for (const { routes } of started) routes.close();
   });
-  for (const { routes } of started) await readStates(await routes.get(usdtRequest));
-  expect(started.map(({ reads }) => [...new Set(reads)].toSorted())).toEqual([["arbitrum", "optimism"], [], []]);
-  expect(new Set(received)).toEqual(new Set(["arbitrum", "optimism"].map((slug) => ["mainnet", slug, 1_000_000])));
-  const topics = started[0]?.sharedState.stats().topics.toSorted();
-  expect(topics).toEqual(["chain mainnet arbitrum", "chain mainnet optimism"]);
-  for (const { routes } of started) routes.close();
-  processes.close();
+
+  test("plan the routes of each other, to read what these need", async () => {
+    const store = createSharedStoreStub();
+    const [first, second] = [setup({ sharedCache: store.start() }), setup({ sharedCache: store.start() })];
+    const theirs = createRequest("USDT", "polygon", "optimism");
+    await (await second.routes.get(theirs)).destinationSubscription?.get();
+    await (await first.routes.get(usdtRequest)).getFullInputs().destinationSubscription?.get();
+    await expect.poll(() => first.routes.peek(theirs)).toBeDefined();
+    for (const { routes } of [first, second]) routes.close();
+  });
 });
 
 describe("active routes", () => {
@@ -215,7 +219,7 @@ describe("the newest block of a chain that a route does not read", () => {
 test.each([
   ["arbitrum", true],
   ["polygon", false],
-])("while %s stands still, state of arbitrum that is 3.5 s old is read again: %s", async (slug, isReadAgain) => {
+])("while %s is stalled, state of arbitrum that is 3.5 s old is read again: %s", async (slug, isReadAgain) => {
   const stalled = new Set<string>();
   const { routes, clock } = setup({ blockAges: createBlockAges(stalled) });
   const route = await routes.get(usdtRequest);
@@ -244,8 +248,8 @@ describe("the quoter of a route", () => {
     const quoter = route.getQuoter(source, destination, prices);
     expect(route.getQuoter(source, destination, prices)).toBe(quoter);
     const others: Parameters<typeof route.getQuoter>[] = [
-      [{ ...source }, destination, prices],
-      [source, { ...destination }, prices],
+      [new ChainState(source.values, "polygon"), destination, prices],
+      [source, new ChainState(destination.values, "arbitrum"), prices],
       [source, destination, { ...prices }],
     ];
     for (const inputs of others) {

@@ -8,7 +8,7 @@ import {
   getBonderFeeBps,
   getRelayerFee,
   isExemptFromMinFee,
-} from "../../../../src/quotes/state/route-fees.js";
+} from "../../../../src/quotes/state/route-plan.js";
 import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const settings = getBuiltInFeeSettings("mainnet");

@@ -1,6 +1,6 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
-import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../../../src/hop/cctp/cctp.js";
+import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
 import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { getCallKey } from "../../../../src/quotes/state/read-set.js";

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
-import { createTokenPrices } from "../../../../src/prices/token-prices.js";
+import { ComparedTokenPrices } from "../../../../src/prices/token-prices.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
-import { type ChainState, type ChainStateValues, createChainState } from "../../../../src/quotes/state/chain-state.js";
+import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
 import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { planRoute } from "../../../../src/quotes/state/route-plan.js";
 import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
-const prices = await createTokenPrices({
+const prices = await new ComparedTokenPrices({
   fixedPricesUsd: new Map([
     ["ETH", 3_000],
     ["MATIC", 0.5],
@@ -17,7 +18,6 @@ const prices = await createTokenPrices({
     ["HOP", 0.05],
   ]),
   sources: [],
-  now: Date.now,
 }).getTable([]);
 
 function plan(token: string, from: string, to: string, more: Partial<FeeSettings> = {}, attestation?: string) {
@@ -41,7 +41,7 @@ function respond(readSet: ReadSet | undefined, value: bigint, swapPools: SwapPoo
     deliveries: mapReads(readSet?.deliveries, { gas: value, l1Fee: 3n }),
     swapPools,
   };
-  return createChainState(values, "some chain");
+  return new ChainState(values, "some chain");
 }
 
 const poolsOf = (readSet: ReadSet | undefined) => [...(readSet?.pools.values() ?? [])];
@@ -245,6 +245,43 @@ describe("a route by CCTP", () => {
     const states = [respond(plain.sourceReadSet, 300n), respond(plain.destinationReadSet, 9n)] as const;
     expect(plain.destinationReadSet?.deliveries.size).toBe(0);
     expect(plain.buildSnapshot(...states, prices)).toMatchObject({ delivery: { gas: 500_000n, l1Fee: 0n } });
+  });
+
+  test("reads the burn limit for quotes without details too", () => {
+    expect(usdc.sourceReadSet?.optionalUintCalls.size).toBe(2);
+    expect(usdc.full.sourceReadSet).toEqual(usdc.sourceReadSet);
+    expect(usdc.full.destinationReadSet).toEqual(usdc.destinationReadSet);
+  });
+
+  const readSourceWith = (minter: bigint | undefined, burnLimit: bigint | undefined): ChainState => {
+    const [localMinter = "", limit = ""] = usdc.sourceReadSet?.optionalUintCalls.keys() ?? [];
+    const { values } = respond(usdc.sourceReadSet, 300n);
+    const optionalUints = new Map([
+      [localMinter, minter],
+      [limit, burnLimit],
+    ] as const);
+    return new ChainState({ ...values, optionalUints }, "polygon");
+  };
+  const MINTER = BigInt(TOKEN_MINTERS.polygon ?? 0);
+
+  test("is closed while nothing can be burnt on the source", () => {
+    const destination = respond(usdc.destinationReadSet, 9n);
+    expect(() => usdc.buildSnapshot(readSourceWith(MINTER, 0n), destination, prices)).toThrow(
+      expect.objectContaining({
+        reason: "UNSUPPORTED_ROUTE",
+        message: "Circle's CCTP V1 accepts no new transfers from polygon",
+      }),
+    );
+  });
+
+  test.each([
+    ["the limit", MINTER, 5n, 5n],
+    ["unknown where the limit cannot be read", MINTER, undefined, undefined],
+    ["unknown where the minter cannot be read", undefined, 0n, undefined],
+    ["unknown where the minter was replaced", MINTER + 1n, 0n, undefined],
+  ])("has a burn limit: %s", (_, minter, limit, expected) => {
+    const states = [readSourceWith(minter, limit), respond(usdc.destinationReadSet, 9n)] as const;
+    expect(usdc.buildSnapshot(...states, prices)).toMatchObject({ burnLimit: expected });
   });
 
   test("needs the state of both chains", () => {

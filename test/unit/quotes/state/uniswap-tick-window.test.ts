@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import { createUniswapSwapCalculator, getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
-import { createUniswapTickWindow, type TickWindowRead } from "../../../../src/quotes/state/uniswap-tick-window.js";
+import { type TickWindowRead, UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 
 const [down, up] = [findUsdcSwapPool("polygon"), findUsdcSwapPool("optimism")];
 if (down === undefined || up === undefined) throw new Error("USDC.e is swapped on both");
@@ -34,14 +34,14 @@ function decode(windowRead: TickWindowRead, pool: (key: string) => string | unde
   return state && createUniswapSwapCalculator(state, state.zeroForOne);
 }
 
-describe("createUniswapTickWindow", () => {
+describe("UniswapTickWindow", () => {
   test("calls the pool's functions as ethers encodes them, below 0 too", () => {
     const abi = new utils.Interface([
       ...["function slot0()", "function liquidity()", "function tickSpacing()"],
       ...["function tickBitmap(int16 position)", "function ticks(int24 tick)"],
     ]);
     const to = down.address;
-    const window = createUniswapTickWindow(down);
+    const window = new UniswapTickWindow(down);
     const first = window.planRead();
     expect([...first.calls.values()]).toEqual([
       { to, data: abi.encodeFunctionData("slot0") },
@@ -60,7 +60,7 @@ describe("createUniswapTickWindow", () => {
   ] as const)(
     "first reads around a price of 1, %s, then the ticks that it found",
     (_, usdcPool, words, ticks, edge) => {
-      const window = createUniswapTickWindow(usdcPool);
+      const window = new UniswapTickWindow(usdcPool);
       const pool = edge < 0 ? createPool(0, -90, 5) : createPool(0, -5, 90);
       const first = window.planRead();
       expect(getCallKeys(first)).toEqual(["slot0", "liquidity", "spacing", ...words]);
@@ -75,7 +75,7 @@ describe("createUniswapTickWindow", () => {
   );
 
   test("follows the price, and returns no swap while the price is outside the window", () => {
-    const window = createUniswapTickWindow(down);
+    const window = new UniswapTickWindow(down);
     const pool = createPool(-3000, -3010, -2000);
     expect(decode(window.planRead(), pool)?.(1n)).toBeUndefined();
     const next = window.planRead();
@@ -84,7 +84,7 @@ describe("createUniswapTickWindow", () => {
   });
 
   test("continues where another process has read", () => {
-    const [reader, follower] = [createUniswapTickWindow(down), createUniswapTickWindow(down)];
+    const [reader, follower] = [new UniswapTickWindow(down), new UniswapTickWindow(down)];
     const pool = createPool(-3000, -3010, -2000);
     const state = reader.planRead().decodePool((key) => pool(key.slice(key.indexOf(" ") + 1)));
     if (state === undefined) throw new Error("the pool is valid");
@@ -93,7 +93,7 @@ describe("createUniswapTickWindow", () => {
   });
 
   test("reads at most 64 ticks", () => {
-    const window = createUniswapTickWindow(up);
+    const window = new UniswapTickWindow(up);
     const pool = createPool(0, -5, 90);
     decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
     const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
@@ -102,7 +102,7 @@ describe("createUniswapTickWindow", () => {
   });
 
   test("reads the ticks nearest to the price in the order of a swap, in multiples of the spacing", () => {
-    const window = createUniswapTickWindow(down);
+    const window = new UniswapTickWindow(down);
     const pool = createPool(-3_005, -4_000, 0, 10n);
     decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
     const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
@@ -111,7 +111,7 @@ describe("createUniswapTickWindow", () => {
   });
 
   test("swaps across ticks whose liquidity it has read", () => {
-    const window = createUniswapTickWindow(down);
+    const window = new UniswapTickWindow(down);
     const single = createPool(0, -90, 5);
     // Half of the liquidity ends at tick -40.
     const half = `0x${encodeWord(10n ** 15n)}${encodeInt256(5n * 10n ** 14n)}`;
@@ -131,12 +131,12 @@ describe("createUniswapTickWindow", () => {
   test("knows a price exactly at the next tick, where a swap downwards ends", () => {
     const pool = createPool(0, -90, 90);
     const slot0 = `0x${encodeWord(getSqrtPriceAtTick(1))}${encodeInt256(0)}`;
-    const swap = decode(createUniswapTickWindow(down).planRead(), (key) => (key === "slot0" ? slot0 : pool(key)));
+    const swap = decode(new UniswapTickWindow(down).planRead(), (key) => (key === "slot0" ? slot0 : pool(key)));
     expect(swap?.(10n ** 6n)).toBeTypeOf("bigint");
   });
 
   test("decodes a read by its own calls, even if another read has moved the window", () => {
-    const window = createUniswapTickWindow(down);
+    const window = new UniswapTickWindow(down);
     const early = window.planRead();
     decode(window.planRead(), createPool(-3000, -3010, -2000));
     expect(decode(early, createPool(0, -90, 5))?.(10n ** 6n)).toBeTypeOf("bigint");
@@ -158,7 +158,7 @@ describe("createUniswapTickWindow", () => {
   ])("returns no swap when %s is %s", (brokenKey, response) => {
     const pool = createPool(0, -90, 90);
     expect(
-      decode(createUniswapTickWindow(down).planRead(), (key) => (key === brokenKey ? response : pool(key))),
+      decode(new UniswapTickWindow(down).planRead(), (key) => (key === brokenKey ? response : pool(key))),
     ).toBeUndefined();
   });
 });

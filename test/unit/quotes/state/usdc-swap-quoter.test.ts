@@ -1,11 +1,11 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
-import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
+import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
-import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
-import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { createUsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
+import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
+import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
+import { UsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
 
 const pool = findUsdcSwapPool("polygon");
 if (pool === undefined) throw new Error("USDC.e is swapped on polygon");
@@ -34,7 +34,7 @@ function setup(respond: (call: RpcCall) => RpcCallResult = respondHalf) {
   };
   const clock = { time: 1_795_000_000_000 };
   const { signal } = new AbortController();
-  const quoter = createUsdcSwapQuoter({
+  const quoter = new UsdcSwapQuoter({
     client,
     pool: pool as NonNullable<typeof pool>,
     maxAgeMs: 4_000,
@@ -47,25 +47,26 @@ function setup(respond: (call: RpcCall) => RpcCallResult = respondHalf) {
 const requester = { caller: "a" };
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+const EMPTY_VALUES: ChainStateValues = {
+  block: { number: 1n, timeSeconds: 1n },
+  readAt: 0,
+  readAtUnixSeconds: 0,
+  gasPrice: undefined,
+  pools: new Map(),
+  uints: new Map(),
+  optionalUints: new Map(),
+  deliveries: new Map(),
+  swapPools: new Map(),
+};
+
 function createState(amountOut: (amountIn: bigint) => bigint | undefined): ChainState {
-  const unused = (): never => {
-    throw new Error("not expected");
-  };
-  return {
-    block: { number: 1n, timeSeconds: 1n },
-    readAtUnixSeconds: 0,
-    readAt: 1_794_999_999_000,
-    gasPrice: undefined,
-    getPool: unused,
-    getUint: unused,
-    findOptionalUint: () => undefined,
-    hasTicks: () => false,
-    getDeliveryGasCost: unused,
-    findUniswapSwap: (address) => (address === pool?.address ? amountOut : undefined),
-  };
+  const state = new ChainState({ ...EMPTY_VALUES, readAt: 1_794_999_999_000 }, "some chain");
+  return Object.assign(state, {
+    findUniswapSwap: (address: string) => (address === pool?.address ? amountOut : undefined),
+  });
 }
 
-describe("createUsdcSwapQuoter", () => {
+describe("UsdcSwapQuoter", () => {
   test("asks Uniswap's Quoter for a swap of USDC.e to USDC by their pool, in the newest block", async () => {
     const calls: RpcCall[] = [];
     const { requests, quoter } = setup((call) => {
@@ -121,10 +122,8 @@ describe("createUsdcSwapQuoter", () => {
 
   test("calls the Quoter contract if the chain state is without the pool's ticks", async () => {
     const { requests, quoter } = setup();
-    const result = quoter.quoteAmountOut(10n, requester, {
-      ...createState(() => 9n),
-      findUniswapSwap: () => undefined,
-    });
+    const withoutTicks = new ChainState(EMPTY_VALUES, "some chain");
+    const result = quoter.quoteAmountOut(10n, requester, withoutTicks);
     requests[0]?.respond();
     expect(await result).toMatchObject({ amountOut: 5n });
   });

@@ -1,10 +1,13 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { ChainClient, RpcCallResult } from "../../../../src/chain/chain-client.js";
+import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
 import { readReceipt } from "../../../../src/chain/read/chain-reads.js";
 import { ServiceError } from "../../../../src/errors.js";
-import type { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
-import { createTransferDetailsFinder } from "../../../../src/transfers/details/details-finder.js";
+import { raceAbort } from "../../../../src/resilience/abort-scope.js";
+import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { DetailsFinder, joinCalls } from "../../../../src/transfers/details/details-finder.js";
 import type { ChainDetails, DetailsReader } from "../../../../src/transfers/details/details-reader.js";
-import { BudgetExhaustedError, createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import { BudgetExhaustedError, LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import {
   createChainAccess,
@@ -13,6 +16,7 @@ import {
   createStatus,
   createTransferChainStub,
   flushEventLoop,
+  repeatedByteAddress,
   repeatedByteHash,
   unavailableError,
 } from "../../../support/stubs/transfer-fixtures.js";
@@ -32,24 +36,24 @@ const numbered = (count: number): TransferStatus[] =>
   );
 
 function setup(readDetails: DetailsReader = async () => finalDetails, medianSeconds?: number) {
-  const state = { now: 5_000, isFull: false, slots: 0 };
+  const state = { now: 5_000, isFull: false, isBusy: false, slots: 0 };
   const reads: TransferStatus[] = [];
-  const limiter: AdaptiveLimiter = {
-    async run(_, __, work) {
+  const limiter = Object.assign(new AdaptiveLimiter(() => 0), {
+    async run<T>(_caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+      if (state.isBusy) await raceAbort(createDeferred<void>().promise, signal);
       state.slots += 1;
       return work();
     },
     assertCapacity() {
       if (state.isFull) throw new ServiceError("OVERLOADED", "full");
     },
-    load: () => ({ limit: 0, inFlight: 0 }),
-  };
-  const finder = createTransferDetailsFinder({
+  });
+  const finder = new DetailsFinder({
     readDetails(status, context) {
       reads.push(status);
       return readDetails(status, context);
     },
-    budgets: createLookupBudgets({ now: () => state.now }),
+    budgets: new LookupBudgets({ now: () => state.now }),
     limiter,
     timeoutMs: 10_000,
     closing: new AbortController().signal,
@@ -72,7 +76,7 @@ describe("details", () => {
     Object.defineProperty(unreadable, "signal", { get: () => expect.unreachable("the signal is expensive") });
     // An equal status, as the index makes one for each request.
     expect(finder.find([createStatus()], unreadable)).toEqual([
-      { details: { ...finalDetails, estimatedDeliveryAt: 0 } },
+      { details: { ...finalDetails, estimatedDeliveryAt: undefined } },
     ]);
     expect(reads).toHaveLength(1);
   });
@@ -108,8 +112,8 @@ describe("details", () => {
   });
 
   test.each([
-    [undefined, 0],
-    [0, 0],
+    [undefined, undefined],
+    [0, 1_700_000_000],
     [184, 1_700_000_184],
   ])("are estimated from the median of the route: %s", async (median, estimatedDeliveryAt) => {
     const { finder } = setup(undefined, median);
@@ -137,6 +141,18 @@ describe("reads", () => {
     expect(reads).toHaveLength(1);
   });
 
+  test("that get no slot in time are too slow for all who wait, also for one who came later", async () => {
+    vi.useFakeTimers();
+    const { finder, state } = setup();
+    state.isBusy = true;
+    const first = finder.find([createStatus()], createLookupContext());
+    vi.advanceTimersByTime(5_000);
+    const second = finder.find([createStatus()], createLookupContext());
+    vi.advanceTimersByTime(5_000);
+    const tooSlow = [{ error: expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }) }];
+    expect(await Promise.all([first, second])).toEqual([tooSlow, tooSlow]);
+  });
+
   test("of several statuses leave out those that are cached or being read, and take one slot", async () => {
     const held = createDeferred<ChainDetails>();
     const { finder, reads, state } = setup(({ sent }) =>
@@ -154,17 +170,25 @@ describe("reads", () => {
     expect(state.slots).toBe(3);
   });
 
-  test("are finished when their caller leaves", async () => {
-    const held = createDeferred<ChainDetails>();
-    const { finder, reads } = setup(() => held.promise);
-    const caller = new AbortController();
-    const first = finder.find([createStatus()], createLookupContext({ signal: caller.signal }));
-    caller.abort();
-    await first;
-    held.resolve(finalDetails);
-    await flushEventLoop();
-    expect(finder.find([createStatus()], createLookupContext())).not.toBeInstanceOf(Promise);
-    expect(reads).toHaveLength(1);
+  test("end when all their callers have left, and not before", async () => {
+    const signals: AbortSignal[] = [];
+    const { finder } = setup((_, { signal }) => {
+      signals.push(signal);
+      return createDeferred<ChainDetails>().promise;
+    });
+    const [first, second] = [new AbortController(), new AbortController()];
+    const [one, two] = numbered(2);
+    if (one === undefined || two === undefined) throw new Error("two statuses");
+    const both = finder.find([one, two], createLookupContext({ signal: first.signal }));
+    const other = finder.find([two], createLookupContext({ signal: second.signal, caller: "b" }));
+    first.abort();
+    await both;
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+    second.abort();
+    await other;
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    void finder.find([two], createLookupContext());
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, false]);
   });
 
   test("that fail concern their status alone, and are not kept", async () => {
@@ -315,7 +339,7 @@ describe("reads", () => {
       for (let i = 0; i < 100; i++) {
         await chains
           .getClient("arbitrum")
-          .getLogs({ address: sent.account, topics: [] }, { from: 0, to: 1 }, false, signal);
+          .getLogs({ filter: { address: sent.account, topics: [] }, range: { from: 0, to: 1 } }, signal);
       }
       return finalDetails;
     });
@@ -336,7 +360,7 @@ describe("reads", () => {
       seen.push(chains.hasCustomEndpoint("optimism"));
       const filter = { address: sent.account, topics: [] };
       try {
-        for (;;) await chains.getClient("arbitrum").getLogs(filter, { from: 0, to: 1 }, false, signal);
+        for (;;) await chains.getClient("arbitrum").getLogs({ filter, range: { from: 0, to: 1 } }, signal);
       } catch {
         throw unavailableError("arbitrum");
       }
@@ -348,4 +372,73 @@ describe("reads", () => {
     // The spent budget is the cause, whatever failed of it.
     expect(outcomes).toMatchObject([{ error: { reason: "UPSTREAM_UNAVAILABLE", budget: "lookup" } }]);
   });
+});
+
+const { signal } = new AbortController();
+const own = new AbortController().signal;
+
+/** Joins the calls to Base; `respond` gives the outcomes of a batch. */
+function joinCallsToBase(respond: (methods: readonly string[]) => Promise<readonly RpcCallResult[]>) {
+  const base = createTransferChainStub("base");
+  const sendBatch = vi.fn<ChainClient["sendBatch"]>((calls) => respond(calls.map(({ method }) => method)));
+  const client = { ...base.client, heads: getHeads(base.client), sendBatch };
+  const chains = joinCalls(createChainAccess([{ ...base, client }], ["base"]), signal);
+  return { chains, client, sendBatch };
+}
+
+const echo = async (methods: readonly string[]) => methods.map((method) => ({ result: `${method} result` }));
+
+test("calls of one turn go out in one batch with the common signal, and each gets its result", async () => {
+  const { chains, sendBatch } = joinCallsToBase(echo);
+  const onRequest = vi.fn();
+  const validate = vi.fn();
+  const [first, second] = [chains.getClient("base"), chains.getClient("base")];
+  expect(await Promise.all([first.send("a", [1], own), second.send("b", [2], own, { validate, onRequest })])).toEqual([
+    "a result",
+    "b result",
+  ]);
+  await first.send("c", [], own);
+  expect(sendBatch.mock.calls.map(([calls, used]) => [calls.map(({ method }) => method), used === signal])).toEqual([
+    [["a", "b"], true],
+    [["c"], true],
+  ]);
+  expect(sendBatch.mock.calls[0]?.[0][1]).toEqual({ method: "b", params: [2], validate, onRequest });
+});
+
+test("a call that reverts, or that has no outcome, fails alone", async () => {
+  const revert = Object.assign(new Error("reverted"), { data: "0x" }) as never;
+  const { chains } = joinCallsToBase(async () => [{ revert }, { result: 2 }]);
+  const client = chains.getClient("base");
+  const outcomes = await Promise.allSettled(["a", "b", "c"].map((method) => client.send(method, [], own)));
+  expect(outcomes).toEqual([
+    { status: "rejected", reason: revert },
+    { status: "fulfilled", value: 2 },
+    { status: "rejected", reason: new Error("the call has no outcome") },
+  ]);
+});
+
+test("a batch that fails fails its calls, but not those of another", async () => {
+  const { chains } = joinCallsToBase((methods) =>
+    methods.includes("0") ? Promise.reject(unavailableError("base")) : echo(methods),
+  );
+  const client = chains.getClient("base");
+  const calls = Array.from({ length: 21 }, (_, index) => client.send(String(index), [], own));
+  const outcomes = await Promise.allSettled(calls);
+  expect(outcomes.slice(0, 20)).toEqual(Array(20).fill({ status: "rejected", reason: unavailableError("base") }));
+  expect(outcomes[20]).toEqual({ status: "fulfilled", value: "20 result" });
+});
+
+test("batches and log searches pass as they are, and the chain is the same", async () => {
+  const { chains, client, sendBatch } = joinCallsToBase(echo);
+  const joined = chains.getClient("base");
+  const getLogs = vi.spyOn(client, "getLogs");
+  const calls = [{ method: "a", params: [] }];
+  expect(await joined.sendBatch(calls, own)).toEqual([{ result: "a result" }]);
+  expect(sendBatch).toHaveBeenCalledWith(calls, own);
+  const filter = { address: repeatedByteAddress("b1"), topics: [] };
+  const search = { filter, range: { from: 0, to: 9 }, newestFirst: true, onRequest: vi.fn() };
+  expect(await joined.getLogs(search, own)).toEqual({ result: [], range: { from: 0, to: 9 } });
+  expect(getLogs).toHaveBeenCalledWith(search, own);
+  expect([joined.slug, joined.heads]).toEqual(["base", client.heads]);
+  expect([chains.hasCustomEndpoint("base"), chains.hasCustomEndpoint("linea")]).toEqual([true, false]);
 });

@@ -1,14 +1,16 @@
 import { L2_Bridge__factory as L2Bridge } from "@hop-protocol/sdk";
 import { utils } from "ethers";
 import { describe, expect, test, vi } from "vitest";
-import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
+import { FinalityTracker } from "../../../../src/chain/heads/finality-tracker.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
-import { createDetailsReader } from "../../../../src/transfers/details/details-reader.js";
-import { getPayoutContracts } from "../../../../src/transfers/details/payout-contracts.js";
-import { createResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createDetailsReader, deriveSubstate } from "../../../../src/transfers/details/details-reader.js";
+import { getPayoutContracts } from "../../../../src/transfers/details/payout.js";
+import type { SettlementProgress } from "../../../../src/transfers/details/settlement.js";
+import type { Payout, TransferSubstate } from "../../../../src/transfers/details/transfer-details.js";
+import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
-import type { SentTransfer } from "../../../../src/transfers/transfer.js";
+import type { SentTransfer, TransferState } from "../../../../src/transfers/status.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -35,10 +37,13 @@ function setup() {
   const optimism = createTransferChainStub("optimism");
   const arbitrum = createTransferChainStub("arbitrum");
   const chains = createChainAccess([optimism, arbitrum]);
-  const readDetails = createDetailsReader({
-    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
-    finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
-  });
+  const readDetails = createDetailsReader(
+    new ResumableLogScanner(new AbortController().signal, () => 0),
+    new FinalityTracker(
+      () => 0,
+      () => 0,
+    ),
+  );
   const { topics, data } = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransferSent"), [
     ...[repeatedByteHash("1a"), 42161, repeatedByteAddress("d2"), AMOUNT, repeatedByteHash("0e"), 0, 0, 0, 0],
   ]);
@@ -185,7 +190,7 @@ describe("a pending transfer from an L2", () => {
     optimism.head = 1_500;
     await readPending();
     expect(getLogs).toHaveBeenCalledTimes(1);
-    const [filter, range] = getLogs.mock.calls[0] ?? [];
+    const { filter, range } = getLogs.mock.calls[0]?.[0] ?? {};
     expect(filter).toEqual({
       address: source.bridge,
       topics: [
@@ -392,4 +397,33 @@ describe("a received transfer", () => {
       source: { blockNumber: 0, timestamp: 1_700_000_000, isFinal: false },
     });
   });
+});
+
+describe("the substate", () => {
+  const token: Payout = { amount: 5n, token: "USDT", isUnrequestedHToken: false };
+  const hToken: Payout = { amount: 5n, token: "hUSDT", isUnrequestedHToken: true };
+
+  test.each<
+    [SentTransfer["kind"], TransferState, SettlementProgress | undefined, Payout | undefined, TransferSubstate]
+  >([
+    ["l2", "PENDING", "NOT_COMMITTED", undefined, "WAITING_FOR_BONDER"],
+    ["l2", "PENDING", "COMMITTED", undefined, "WAITING_FOR_SETTLEMENT"],
+    ["l2", "PENDING", "ARRIVED", undefined, "WITHDRAWABLE"],
+    ["l2", "UNBONDABLE", "NOT_COMMITTED", undefined, "WAITING_FOR_SETTLEMENT"],
+    ["l2", "UNBONDABLE", "COMMITTED", undefined, "WAITING_FOR_SETTLEMENT"],
+    ["l2", "UNBONDABLE", "ARRIVED", undefined, "WITHDRAWABLE"],
+    ["l1", "PENDING", undefined, undefined, "WAITING_FOR_MESSAGE"],
+    ["cctp", "PENDING", undefined, undefined, "WAITING_FOR_ATTESTATION"],
+    ["l2", "BONDED", undefined, token, "RECEIVED"],
+    ["l2", "BONDED", undefined, hToken, "RECEIVED_HTOKEN"],
+    ["l2", "BONDED", undefined, { ...hToken, isUnrequestedHToken: false }, "RECEIVED"],
+    ["l2", "BONDED", undefined, undefined, "RECEIVED"],
+    ["l1", "BONDED", undefined, hToken, "RECEIVED_HTOKEN"],
+    ["cctp", "BONDED", undefined, token, "RECEIVED"],
+  ])(
+    "of a transfer of kind %s that is %s with settlement %s and payout %o is %s",
+    (kind, state, settlement, payout, substate) => {
+      expect(deriveSubstate({ state, sent: { kind } }, settlement, payout)).toBe(substate);
+    },
+  );
 });

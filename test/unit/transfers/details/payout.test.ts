@@ -6,9 +6,8 @@ import { parseLogs } from "../../../../src/chain/json-rpc/parse-results.js";
 import type { Log } from "../../../../src/chain/read/chain-reads.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
-import { findPayout } from "../../../../src/transfers/details/payout.js";
-import { getPayoutContracts, type PayoutContracts } from "../../../../src/transfers/details/payout-contracts.js";
-import type { SentTransfer } from "../../../../src/transfers/transfer.js";
+import { findPayout, getPayoutContracts, type PayoutContracts } from "../../../../src/transfers/details/payout.js";
+import type { SentTransfer } from "../../../../src/transfers/status.js";
 import golden from "../../../golden/transfers.json" with { type: "json" };
 import {
   createSentTransfer,

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { NetworkChainClients } from "../../../../src/chain/chains.js";
-import { createExplorerClient } from "../../../../src/hop/explorer/explorer-client.js";
+import { ExplorerClient } from "../../../../src/hop/explorer-client.js";
 import { getNetwork, type NetworkSlug } from "../../../../src/hop/networks.js";
-import { createExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
+import { ExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
 import {
   createExplorerRecord,
@@ -31,13 +31,13 @@ const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
 
 async function setup(...records: readonly ExplorerRecordJson[]) {
   const stub = await startExplorerStub(records);
-  const explorer = createExplorerClient({ baseUrl: stub.url, now: () => 0 });
-  closing.push(explorer.close, stub.close);
-  const source = createExplorerSource({ explorer, now: () => 1_700_000_000_000 });
+  const explorer = new ExplorerClient(stub.url, () => 0);
+  closing.push(() => explorer.close(), stub.close);
+  const source = new ExplorerSource(explorer, () => 1_700_000_000_000);
   return {
     stub,
-    byHash: (hash: string, id?: string) => source.findByTransactionHash(hash, id, createContext()),
-    byId: (id: string) => source.findByTransferId(id, createContext()),
+    byHash: (hash: string, id?: string) => source.resolve({ transactionHash: hash, transferId: id }, createContext()),
+    byId: (id: string) => source.resolve({ transactionHash: undefined, transferId: id }, createContext()),
     source,
   };
 }
@@ -126,11 +126,11 @@ describe("the status from the explorer", () => {
 
   test("is unavailable while the explorer is down, and for networks other than mainnet", async () => {
     const { byId, stub, source } = await setup(createExplorerRecord());
-    const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer covers mainnet only" };
-    await expect(source.findByTransferId(id, createContext("goerli"))).rejects.toMatchObject(unavailable);
-    await expect(source.findByTransactionHash(id, undefined, createContext("goerli"))).rejects.toMatchObject(
-      unavailable,
-    );
+    const query = { transactionHash: undefined, transferId: id };
+    await expect(source.resolve(query, createContext("goerli"))).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "the explorer covers mainnet only",
+    });
     expect(stub.queries).toEqual([]);
     stub.mode = "down";
     await expect(byId(id)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });

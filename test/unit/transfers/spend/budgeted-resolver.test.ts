@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { Waiters } from "../../../../src/resilience/waiters.js";
+import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
-import { createBudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
-import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import { BudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
+import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import {
   createChainAccess,
   createDeferred,
@@ -19,19 +21,25 @@ const filter = { address: repeatedByteHash("b1"), topics: [] };
 function setup() {
   const chain = createTransferChainStub("optimism");
   let work = async (_: LookupContext): Promise<unknown> => undefined;
-  const resolver = createBudgetedResolver(
+  const resolver = new BudgetedResolver(
     { resolve: async (_, context) => (await work(context)) as undefined },
-    createLookupBudgets({ now: () => 0 }),
+    new LookupBudgets({ now: () => 0 }),
   );
   return {
     chain,
-    resolve(caller: string, lookup: typeof work, custom: readonly string[] = [], signal?: AbortSignal) {
+    resolve(
+      caller: string,
+      lookup: typeof work,
+      custom: readonly string[] = [],
+      signal?: AbortSignal,
+      waiters?: Waiters,
+    ) {
       work = lookup;
       const chains = createChainAccess([chain], custom);
-      return resolver.resolve(query, createLookupContext({ chains, caller, ...(signal && { signal }) }));
+      return resolver.resolve(query, createLookupContext({ chains, caller, waiters, ...(signal && { signal }) }));
     },
     search: ({ chains, signal }: LookupContext) =>
-      chains.getClient("optimism").getLogs(filter, { from: 0, to: 9 }, false, signal),
+      chains.getClient("optimism").getLogs({ filter, range: { from: 0, to: 9 } }, signal),
   };
 }
 
@@ -51,12 +59,56 @@ describe("log searches", () => {
     expect(chain.methods).toHaveLength(101);
   });
 
+  test("of a lookup that several callers wait for are in the queue of each of them", async () => {
+    const { chain, resolve, search } = setup();
+    chain.beforeResponse = () => createDeferred<void>().promise;
+    for (let at = 0; at < 100; at += 1) resolve("a", search).catch(() => {});
+    const waiters = new Waiters();
+    waiters.add("a");
+    resolve("a", search, [], undefined, waiters).catch(() => {});
+    await flushEventLoop();
+    expect(chain.methods).toHaveLength(16);
+    waiters.add("b");
+    await flushEventLoop();
+    expect(chain.methods).toHaveLength(17);
+  });
+
+  test("go on in a scan that outlives all who waited for the lookup", async () => {
+    const { chain, resolve } = setup();
+    const scanner = new ResumableLogScanner(new AbortController().signal, () => 0);
+    const waiters = new Waiters();
+    waiters.add("a");
+    const held = createDeferred<void>();
+    chain.beforeResponse = (method) => (method === "eth_getLogs" ? held.promise : undefined);
+    const scan = (context: LookupContext) =>
+      scanner.resume(
+        "scan",
+        {
+          client: context.chains.getClient("optimism"),
+          filter,
+          findStartBlock: async () => 50_000,
+          blockMs: 1_000,
+          isMatch: () => true,
+          targetCount: 1,
+        },
+        context,
+      );
+    const abandoned = resolve("a", scan, [], waiters.signal, waiters);
+    await flushEventLoop();
+    waiters.remove("a");
+    await expect(abandoned).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    const joined = resolve("b", scan).then(() => "joined");
+    held.resolve();
+    expect(await joined).toBe("joined");
+    expect(chain.searchedRanges.map(({ from }) => from)).toEqual([50_000, 60_000, 80_000]);
+  });
+
   test("of one chain do not make those of another wait", async () => {
     const { chain, resolve, search } = setup();
     chain.beforeResponse = () => createDeferred<void>().promise;
     for (let at = 0; at < 16; at += 1) resolve("a", search).catch(() => {});
     const onBase = ({ chains, signal }: LookupContext) =>
-      chains.getClient("base").getLogs(filter, { from: 0, to: 9 }, false, signal);
+      chains.getClient("base").getLogs({ filter, range: { from: 0, to: 9 } }, signal);
     expect(await resolve("a", onBase)).toMatchObject({ result: [] });
   });
 

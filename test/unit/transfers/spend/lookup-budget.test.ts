@@ -1,12 +1,14 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { Waiters } from "../../../../src/resilience/waiters.js";
 import {
   type BudgetKind,
-  createLookupBudgets,
+  CALLER_RATE,
+  FREE_REQUESTS_PER_LOOKUP,
   type LookupBudget,
+  LookupBudgets,
+  PROCESS_RATE,
   type RequestPurpose,
 } from "../../../../src/transfers/spend/lookup-budget.js";
-import { EXCHANGE_INTERVAL_MS } from "../../../../src/transfers/spend/shared-token-buckets.js";
-import { CALLER_RATE, FREE_REQUESTS_PER_LOOKUP, PROCESS_RATE } from "../../../../src/transfers/spend/spend-limits.js";
 
 const slugs = ["ethereum", "arbitrum", "base", "gnosis", "linea", "nova", "optimism", "polygon", "polygonzk"];
 
@@ -14,12 +16,12 @@ function setup() {
   const clock = { now: 0 };
   const purposes: RequestPurpose[] = [];
   const exhausted: BudgetKind[] = [];
-  const budgets = createLookupBudgets({
+  const budgets = new LookupBudgets({
     now: () => clock.now,
     onRequest: (purpose) => purposes.push(purpose),
     onExhausted: (budget) => exhausted.push(budget),
   });
-  const open = (caller: string, isPrivate = false) => budgets.open(caller, isPrivate);
+  const open = (caller: string | Waiters, isPrivate = false) => budgets.open(caller, isPrivate);
   return { clock, purposes, exhausted, open };
 }
 
@@ -70,7 +72,7 @@ describe("the budget of a lookup", () => {
   });
 
   test("is that of each endpoint where several are asked", () => {
-    const budgets = createLookupBudgets({ now: () => 0, requestsPerRead: 3 });
+    const budgets = new LookupBudgets({ now: () => 0, requestsPerRead: 3 });
     const budget = budgets.open("a", false);
     expect(spendAll(budget, "logs", ["base"])).toBe(3 * 440);
     expect(spendAll(budget, "receipt", ["base"])).toBe(3 * 10);
@@ -133,6 +135,24 @@ describe("the budget of a caller", () => {
     expect(spendAll(open("b"))).toBe(440);
   });
 
+  test("is that of any who waits for the lookup and has not spent it", () => {
+    const { open } = setup();
+    for (let lookup = 0; lookup < 1_000; lookup += 1) spendAll(open("a"));
+    const waiters = new Waiters();
+    for (const caller of ["a", "b"]) waiters.add(caller);
+    expect([spendAll(open("a")), spendAll(open(waiters))]).toEqual([FREE_REQUESTS_PER_LOOKUP, 440]);
+  });
+
+  test("is that of the last who left where the work outlives all of them", () => {
+    const { open } = setup();
+    for (let lookup = 0; lookup < 1_000; lookup += 1) spendAll(open("b"));
+    const waiters = new Waiters();
+    for (const caller of ["a", "b"]) waiters.add(caller);
+    const budget = open(waiters);
+    for (const caller of ["a", "b"]) waiters.remove(caller);
+    expect(spendAll(budget)).toBe(FREE_REQUESTS_PER_LOOKUP);
+  });
+
   test("is refilled", () => {
     const { open, clock } = setup();
     for (let lookup = 0; lookup < 40; lookup += 1) spendAll(open("a"));
@@ -163,30 +183,4 @@ describe("the budget of the process", () => {
     clock.now += 2_000;
     expect(spendAll(open("another"))).toBe(440);
   });
-});
-
-test("the budgets of caller and process are told to the other replicas, each for itself", async () => {
-  vi.useFakeTimers();
-  const told = new Map<string, ReadonlyMap<string, number>>();
-  const budgets = createLookupBudgets({
-    now: () => 0,
-    sharedBuckets: {
-      async take({ kind, ...rate }, spent) {
-        expect(rate).toEqual(kind === "caller" ? CALLER_RATE : PROCESS_RATE);
-        told.set(kind, spent);
-        return new Map();
-      },
-    },
-  });
-  for (const caller of ["a", "b"]) spendAll(budgets.open(caller, false));
-  await vi.advanceTimersByTimeAsync(EXCHANGE_INTERVAL_MS);
-  const expensive = 440 - FREE_REQUESTS_PER_LOOKUP;
-  expect([...told.values()]).toEqual([
-    new Map([
-      ["a", expensive],
-      ["b", expensive],
-    ]),
-    new Map([["", 2 * expensive]]),
-  ]);
-  expect(told.size).toBe(2);
 });

@@ -1,21 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ChainClients, createChainClients, type NetworkChainClients } from "../../../../src/chain/chains.js";
-import { createBlockFinder } from "../../../../src/chain/read/block-finder.js";
-import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
-import { createAdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
-import { createSingleFlight } from "../../../../src/resilience/single-flight.js";
-import { createTransferResolver } from "../../../../src/transfers/resolver.js";
-import { createChainSource } from "../../../../src/transfers/sources/chain/chain-source.js";
-import { createResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../src/transfers/sources/chain/searched-blocks.js";
+import { ChainClients, type NetworkChainClients } from "../../../../src/chain/chains.js";
+import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { SingleFlight } from "../../../../src/resilience/single-flight.js";
+import { SourcesResolver } from "../../../../src/transfers/resolver.js";
 import type { LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
-import { createBudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
-import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
-import { createStatusCache } from "../../../../src/transfers/status-cache.js";
+import { BudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
+import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import { StatusCache } from "../../../../src/transfers/status-cache.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { type ChainEvent, createLookupContext } from "../../../support/stubs/transfer-fixtures.js";
 import { hashFromName, mainnetNetwork } from "../index/support/hop-events.js";
+import { createTestChainSource } from "../sources/chain/search-fixtures.js";
 
 // Transfer lookups over nodes that count their requests, with all that stands in between: cache, resolver, chain clients.
 
@@ -140,29 +136,25 @@ export async function startLookupService(options: { readonly head?: number; read
     ([slug, { chainId }]) => [slug, { chainId, urls: [`${server.url}/configured/${slug}`] }] as const,
   );
   const clients: ChainClients = closeAfterTest(
-    createChainClients({
+    new ChainClients({
       networks: { mainnet: new Map(endpoints) },
       customUrlPolicy: "any",
+      // So that no request is repeated after a few seconds, however slow the machine is.
+      callerTimeoutMs: 600_000,
       onFailure: () => {},
     }),
   );
   const closing = new AbortController();
   closeAfterTest({ close: () => closing.abort() });
-  const source = createChainSource({
-    blockTimes: createBlockFinder({ now }),
-    logScanner: createResumableLogScanner(closing.signal, now),
-    searchedBlocks: createSearchedBlocks(now),
-    finality: createFinalityTracker({ now, wallNow: now }),
-    now,
-  });
-  const cache = createStatusCache({
+  const source = createTestChainSource(now, closing.signal, now);
+  const cache = new StatusCache({
     index: undefined,
-    resolver: createBudgetedResolver(
-      createTransferResolver({ chain: source, index: undefined, explorer: undefined }),
-      createLookupBudgets({ now }),
+    resolver: new BudgetedResolver(
+      new SourcesResolver({ chain: source, index: undefined, explorer: undefined }),
+      new LookupBudgets({ now }),
     ),
-    singleFlight: createSingleFlight(closing.signal),
-    limiter: createAdaptiveLimiter(now),
+    singleFlight: new SingleFlight(closing.signal),
+    limiter: new AdaptiveLimiter(now),
     // Longer than any test: what ends a lookup here is its budget.
     timeoutMs: 600_000,
     now,
@@ -196,6 +188,8 @@ export async function startLookupService(options: { readonly head?: number; read
   };
   return {
     clock,
+    cache,
+    chains: clients,
     find,
     getNode,
     getCustomNode: (slug: string) => getNode(slug, customNodes),

@@ -175,11 +175,29 @@ describe("a caller that leaves", () => {
     return { ...service, base };
   }
 
-  test("leaves the lookup that has begun to the next caller", async () => {
+  test("ends its search: no request is sent after that", async () => {
+    const service = await startLookupService({ head: 1_000_000, maxLogBlocks: 10_000 });
+    const held = createDeferred<void>();
+    for (const node of service.nodes)
+      node.beforeResponse = (method) => (method === "eth_getLogs" ? held.promise : undefined);
+    const countSearches = () =>
+      service.nodes.flatMap(({ methods }) => methods).filter((it) => it === "eth_getLogs").length;
+    const caller = new AbortController();
+    const abandoned = service.find(unknownId, { signal: caller.signal });
+    await expect.poll(countSearches).toBeGreaterThan(5);
+    caller.abort();
+    await expect(abandoned).rejects.toBeDefined();
+    const searches = countSearches();
+    held.resolve();
+    // Another lookup takes longer than what would still come.
+    await service.measure(unknownHash);
+    expect(countSearches()).toBe(searches);
+  });
+
+  test("leaves the next caller a lookup of its own", async () => {
     const { base, measure } = await startAndLeave([]);
-    await expect.poll(async () => (await measure(query, { caller: "b" })).requests).toBe(0);
-    expect(await measure(query, { caller: "b" })).toEqual({ requests: 0, outcome: "PENDING" });
-    expect(base.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
+    expect((await measure(query, { caller: "b" })).outcome).toBe("PENDING");
+    expect(base.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(2);
   });
 
   test("ends a lookup over its own endpoint, which nobody else could use", async () => {

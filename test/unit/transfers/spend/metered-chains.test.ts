@@ -18,9 +18,11 @@ function setup(takeTurn?: SearchTurn) {
   const spent: string[] = [];
   const chains = meterChains(
     createChainAccess([chain], ["base"]),
-    (slug, purpose) => {
-      if (spent.length >= state.limit) throw new Error("spent");
-      spent.push(`${slug} ${purpose}`);
+    {
+      spend(slug, purpose) {
+        if (spent.length >= state.limit) throw new Error("spent");
+        spent.push(`${slug} ${purpose}`);
+      },
     },
     takeTurn,
   );
@@ -58,7 +60,7 @@ describe("a metered chain", () => {
     const calls = [1, 2].map(() => ({ method: "eth_getTransactionReceipt", params: [repeatedByteHash("01")] }));
     expect(await client.sendBatch(calls, signal)).toEqual([{ result: null }, { result: null }]);
     expect(turns).toEqual([]);
-    expect(await client.getLogs(filter, range, false, signal)).toEqual({ result: [], range });
+    expect(await client.getLogs({ filter, range }, signal)).toEqual({ result: [], range });
     expect(spent).toEqual(["base receipt", "base logs"]);
     expect(turns).toEqual(["base true"]);
     expect(chain.methods).toEqual(["eth_getTransactionReceipt eth_getTransactionReceipt", "eth_getLogs"]);
@@ -66,7 +68,7 @@ describe("a metered chain", () => {
 
   test("searches logs at once unless told to take turns", async () => {
     const { client } = setup();
-    expect(await client.getLogs(filter, range, false, signal)).toEqual({ result: [], range });
+    expect(await client.getLogs({ filter, range }, signal)).toEqual({ result: [], range });
   });
 
   test("sends nothing that cannot be spent", async () => {
@@ -76,7 +78,7 @@ describe("a metered chain", () => {
     const requests = [
       client.send(call.method, call.params, signal),
       client.sendBatch([call], signal),
-      client.getLogs(filter, range, false, signal),
+      client.getLogs({ filter, range }, signal),
     ];
     const outcomes = await Promise.allSettled(requests);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
@@ -90,9 +92,9 @@ describe("a metered chain", () => {
       requests += 1;
     };
     const call = { method: "eth_getTransactionReceipt", params: [repeatedByteHash("01")] };
-    await client.send(call.method, call.params, signal, undefined, onRequest);
+    await client.send(call.method, call.params, signal, { onRequest });
     await client.sendBatch([{ ...call, onRequest }], signal);
-    await client.getLogs(filter, range, false, signal, onRequest);
+    await client.getLogs({ filter, range, onRequest }, signal);
     expect(requests).toBe(3);
   });
 
@@ -111,7 +113,7 @@ test("requests to the operator's endpoints are limited over all chains, those to
   ];
   const access = createChainAccess([base, optimism, linea], ["linea"]);
   const chains = limitOperatorRequests(access, 3, (slug) => new Error(`no more of ${slug}`));
-  const search = (slug: string) => chains.getClient(slug).getLogs(filter, range, false, signal);
+  const search = (slug: string) => chains.getClient(slug).getLogs({ filter, range }, signal);
   for (const slug of ["linea", "base", "optimism", "linea", "base"]) await search(slug);
   await expect(search("optimism")).rejects.toThrow("no more of optimism");
   await expect(search("base")).rejects.toThrow("no more of base");

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  compactFingerprints,
+  combineFingerprints,
   computeChecksum,
   computeFingerprint,
   computeQueryDigest,
   decodeResumeToken,
   encodeResumeToken,
-  getStage,
+  getFingerprintStage,
   type TargetProgress,
   type WatchProgress,
 } from "../../../../src/transfers/watch/resume-token.js";
@@ -136,20 +136,20 @@ test("a token keeps for how long a transfer is unknown within its two bytes", ()
 
 test("more than eight fingerprints are one, whatever their order, with the lowest stage", () => {
   const fingerprints = Array.from({ length: 9 }, (_, index) => computeFingerprint(String(index), 3));
-  expect(compactFingerprints(fingerprints.slice(1))).toEqual(fingerprints.slice(1));
-  const [compacted, ...others] = compactFingerprints(fingerprints);
+  expect(combineFingerprints(fingerprints.slice(1))).toEqual(fingerprints.slice(1));
+  const [compacted, ...others] = combineFingerprints(fingerprints);
   expect(others).toEqual([]);
-  expect(getStage(compacted ?? 7)).toBe(0);
-  expect(compactFingerprints(fingerprints.toReversed())).toEqual([compacted]);
-  expect(compactFingerprints([...fingerprints.slice(1), 5])).not.toEqual([compacted]);
-  expect(compactFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 910])).not.toEqual(
-    compactFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+  expect(getFingerprintStage(compacted ?? 7)).toBe(0);
+  expect(combineFingerprints(fingerprints.toReversed())).toEqual([compacted]);
+  expect(combineFingerprints([...fingerprints.slice(1), 5])).not.toEqual([compacted]);
+  expect(combineFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 910])).not.toEqual(
+    combineFingerprints([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
   );
 });
 
 test("a fingerprint has the stage of its transfer, and differs from that of other texts", () => {
   const all = ["a", "b"].flatMap((text) => [0, 5, 7].map((stage) => computeFingerprint(text, stage)));
-  expect(all.map(getStage)).toEqual([0, 5, 7, 0, 5, 7]);
+  expect(all.map(getFingerprintStage)).toEqual([0, 5, 7, 0, 5, 7]);
   expect(new Set(all).size).toBe(6);
   expect(new Set(all.map((fingerprint) => fingerprint >>> 3)).size).toBe(2);
   for (const fingerprint of all) expect(fingerprint).toBeGreaterThanOrEqual(0);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
-import { MAX_CATCH_UP_SECONDS } from "../../../../src/transfers/watch/target-cursor.js";
+import { MAX_CATCH_UP_SECONDS } from "../../../../src/transfers/watch/transfer-watch.js";
 import { MAX_WATCHED_TARGETS } from "../../../../src/transfers/watch/transfer-watcher.js";
 import { createStatus } from "../../../support/stubs/transfer-fixtures.js";
-import { CallerStub, createWatchWorld, hashOf, mainnet, type WatchWorld } from "./watch-world.js";
+import { CallerStub, createWatchWorld, hashOf, type WatchWorld } from "./watch-world.js";
 
 let world: WatchWorld;
 beforeEach(() => {
@@ -29,7 +29,7 @@ function createDelivered(number: number, isFinal = false): TransferStatus {
 
 /** Makes followers look again, as when the index has news. */
 async function announce(...numbers: number[]): Promise<void> {
-  world.followers.onIndexChange(mainnet, numbers.map(hashOf));
+  for (const transferId of numbers.map(hashOf)) world.announce(transferId);
   await world.advance(0);
 }
 
@@ -176,6 +176,22 @@ describe("a resumed watch", () => {
     const third = world.open([hashOf(1)], { resumeToken: second.token });
     await world.advance(60_000);
     expect([...second.states, ...third.states]).toEqual([]);
+  });
+
+  test("with details tells within ten seconds that the root has arrived, and that this was undone", async () => {
+    createPending(1);
+    const [full, basic] = [world.open([hashOf(1)], { isFull: true }), world.open([hashOf(1)])];
+    await world.advance(0);
+    for (const [substate, count] of [
+      ["WITHDRAWABLE", 2],
+      ["WITHDRAWABLE", 2],
+      ["WAITING_FOR_SETTLEMENT", 3],
+    ] as const) {
+      world.details.substate = substate;
+      await world.advance(11_000);
+      expect(full.states).toEqual(Array(count).fill("PENDING"));
+    }
+    expect(basic.states).toEqual(["PENDING"]);
   });
 
   test("does not tell older details than another replica has told, and newer ones at once", async () => {

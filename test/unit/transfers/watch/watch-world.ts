@@ -2,13 +2,15 @@ import { utils } from "ethers";
 import { vi } from "vitest";
 import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
+import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import type { TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
-import { createFollowers } from "../../../../src/transfers/watch/following/followers.js";
+import { ChangeHistory } from "../../../../src/transfers/watch/change-history.js";
+import { Followers } from "../../../../src/transfers/watch/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
-import { createTransferWatcher, type OpenWatch } from "../../../../src/transfers/watch/transfer-watcher.js";
-import type { WatchSink } from "../../../../src/transfers/watch/watch-lifecycle.js";
-import type { WatchTarget } from "../../../../src/transfers/watch/watch-target.js";
+import { type OpenWatch, TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
+import type { WatchSink, WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
+import type { TransferLookups } from "../../../../src/transfers/watch/watch-lookups.js";
 import { unavailableError } from "../../../support/stubs/transfer-fixtures.js";
 
 export const mainnet = getNetwork("mainnet");
@@ -84,10 +86,12 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
   const now = (): number => Date.now();
   const facts = new Map<string, ChainFacts>();
   const statuses = new Map<string, TransferStatus[]>();
-  let lookups = 0;
+  let lookupCount = 0;
   let isDown = false;
   const finalChains = new Set<string>();
   const events: string[] = [];
+  /** What details say that no status says. */
+  const details = { substate: "WAITING_FOR_SETTLEMENT" };
 
   function getFacts(slug: string): ChainFacts {
     const known = facts.get(slug) ?? {
@@ -119,7 +123,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
       slug,
       send: (method, params) => request(1, () => answer({ method, params })),
       sendBatch: (calls) => request(calls.length, () => calls.map((call) => ({ result: answer(call) }))),
-      getLogs: (_filter, range) =>
+      getLogs: ({ range }) =>
         request(1, () => ({
           range,
           result: chain.logs.map((log, index) => ({
@@ -132,44 +136,39 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
   }
 
   async function find(query: TransferQuery): Promise<readonly TransferStatus[]> {
-    lookups += 1;
+    lookupCount += 1;
     if (isDown) throw unavailableError("optimism");
     const found = statuses.get(query.transactionHash ?? query.transferId ?? "") ?? [];
     return found.filter(({ sent }) => query.transferId === undefined || sent.id === query.transferId);
   }
 
   const clients = new Map([...mainnet.chains.keys()].map((slug) => [slug, createClient(slug)]));
-  const followers = createFollowers<TransferStatus>({
-    now,
-    wallNow: now,
+  const lookups: TransferLookups<TransferStatus> = {
     findAll: ({ kind, value }) =>
       find({ transferId: kind === "id" ? value : undefined, transactionHash: kind === "hash" ? value : undefined }),
     refresh: async (_network, query) => (await find(query))[0],
     present(status, { isFull }) {
       const { sent, state, delivery } = status;
       const isFinal = isFull && status.isFinal;
-      const text = `${sent.id} ${state} ${delivery?.transactionHash} ${isFinal}`;
+      const text = `${sent.id} ${state} ${delivery?.transactionHash} ${isFinal} ${isFull && details.substate}`;
       const stage = (delivery === undefined ? 0 : 4) + Number(isFinal);
       return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
     },
     isFinal: async (_network, chain) => finalChains.has(chain.slug),
-    getChains: () => ({
-      getClient: (slug) => clients.get(slug) as ChainClient,
-      hasCustomEndpoint: () => false,
-    }),
+  };
+  const scheduler = new Scheduler();
+  const followers = new Followers<TransferStatus>({
+    now,
+    wallNow: now,
+    scheduler,
+    lookups,
+    getChains: () => ({ getClient: (slug) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => false }),
+    indexedNetwork: mainnet,
     onPoll: () => {},
   });
-  const watcher = createTransferWatcher({
-    ...{
-      followers,
-      accounts: undefined,
-      maxLifetimeMs,
-      maxWatches,
-      maxWatchesPerCaller,
-      now,
-      wallNow: now,
-      random: () => 0,
-    },
+  const watcher = new TransferWatcher({
+    ...{ followers, scheduler, accounts: undefined, history: new ChangeHistory(() => undefined, scheduler) },
+    ...{ maxLifetimeMs, maxWatches, maxWatchesPerCaller, random: () => 0 },
     onEvent: (kind) => events.push(kind),
   });
 
@@ -177,10 +176,11 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     watcher,
     followers,
     events,
+    details,
     finalChains,
     getFacts,
     getClient: (slug: string) => clients.get(slug) as ChainClient,
-    countLookups: () => lookups,
+    countLookups: () => lookupCount,
     countRequests: () => [...facts.values()].reduce((sum, { batches }) => sum + batches, 0),
     /** Makes a status known to lookups, under its ID and its transaction. */
     put(status: TransferStatus): void {
@@ -192,6 +192,12 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     forget(status: TransferStatus): void {
       statuses.delete(status.sent.id);
       statuses.delete(status.sent.transactionHash);
+    },
+    /** Tells followers that the index has news of a transfer. */
+    announce(transferId: string): void {
+      const nobody = `0x${"00".repeat(20)}`;
+      const change = { sequence: 1, nonce: 1, transferId, transactionHash: transferId, deliveryHash: undefined };
+      followers.onChange({ ...change, account: nobody, recipient: nobody });
     },
     setDown(value: boolean): void {
       isDown = value;

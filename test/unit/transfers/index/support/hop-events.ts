@@ -1,15 +1,16 @@
 import { createHash } from "node:crypto";
 import { encodeWord } from "../../../../../src/chain/abi/abi-encoding.js";
-import { getCctpDomain } from "../../../../../src/hop/cctp/cctp.js";
-import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
+import { getCctpDomain } from "../../../../../src/hop/cctp.js";
+import { ContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { type Chain, getNetwork } from "../../../../../src/hop/networks.js";
+import { TRANSFERS_COMMITTED_TOPIC } from "../../../../../src/hop/settlement.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../../src/hop/transfer-events.js";
 import type { StubEvent } from "../../../../support/stubs/chain-stub.js";
 
 // Builds the events of Hop's contracts on mainnet as nodes return them.
 
 export const mainnetNetwork = getNetwork("mainnet");
-const contracts = createContractRegistry(mainnetNetwork);
+const contracts = new ContractRegistry(mainnetNetwork);
 
 export function getChain(slug: string): Chain {
   const chain = mainnetNetwork.chains.get(slug);
@@ -47,10 +48,14 @@ interface Leg {
   readonly transaction?: string;
 }
 
-/** Builds a TransferSent event; `id` names the transfer and its values. */
+/**
+ * Builds a TransferSent event; `id` names the transfer and its values.
+ * @param index place among the transfers that the bridge has collected for the destination
+ */
 export function transferSentEvent(
   id: string,
   { from, to, token = "ETH", transaction: transactionName = `send ${id}` }: Leg,
+  index = 0,
 ): StubEvent {
   return {
     ...transaction(transactionName),
@@ -62,7 +67,20 @@ export function transferSentEvent(
       encodeTopic(addressFromName(`to ${id}`)),
     ],
     // amount, transferNonce, bonderFee, index, amountOutMin, deadline
-    data: words(1_000n, hashFromName(`nonce ${id}`), 10n, 0n, 900n, 1_800_000_000n),
+    data: words(1_000n, hashFromName(`nonce ${id}`), 10n, BigInt(index), 900n, 1_800_000_000n),
+  };
+}
+
+/** Builds a TransfersCommitted event; `root` names the root. */
+export function transfersCommittedEvent(
+  root: string,
+  { from, to, token = "ETH", transaction: transactionName = `commit ${root}` }: Leg,
+): StubEvent {
+  return {
+    ...transaction(transactionName),
+    address: bridge(token, from),
+    topics: [TRANSFERS_COMMITTED_TOPIC, encodeTopic(BigInt(getChain(to).chainId)), hashFromName(root)],
+    data: words(2_000n, 1_700_000_000n),
   };
 }
 

@@ -1,5 +1,5 @@
-import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
-import type { DeliveryRow, SendRow } from "../../../../../src/transfers/index/store/schema.js";
+import { hexToBytes } from "../../../../../src/chain/hex.js";
+import type { DeliveryRow, SendRow } from "../../../../../src/transfers/index/database/schema.js";
 import { addressFromName, hashFromName } from "./hop-events.js";
 
 export const OPTIMISM_CHAIN_ID = 10;
@@ -28,6 +28,8 @@ export function createSendRow(key: Buffer, transaction: string, more: Partial<Se
     relayer: null,
     account: hexToBytes(addressFromName("by")),
     timestamp: 1_700_000_000,
+    transfer_nonce: null,
+    tree_index: null,
     ...more,
   };
 }

@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
-import type { IndexHandle } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
-import { createChainIndexReader } from "../../../../../src/transfers/index/sync/indexed-chain.js";
-import { syncChainRealtime } from "../../../../../src/transfers/index/sync/realtime-sync.js";
+import { openSqlite } from "../../../../../src/transfers/index/database/sqlite-database.js";
+import { ChainIndexReader } from "../../../../../src/transfers/index/sync/chain-index-reader.js";
+import { RealtimeSync, type RealtimeSyncOptions } from "../../../../../src/transfers/index/sync/realtime-sync.js";
+import type { TransferIndex } from "../../../../../src/transfers/index/transfer-index.js";
 import type { ChainStub } from "../../../../support/stubs/chain-stub.js";
 import { getChain, mainnetNetwork } from "./hop-events.js";
 
@@ -21,7 +21,7 @@ export interface SyncHarness {
   stop(): Promise<void>;
 }
 
-export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800_000_000_000): SyncHarness {
+export function startSync(index: TransferIndex, stub: ChainStub, startedAt = 1_800_000_000_000): SyncHarness {
   const stopping = new AbortController();
   // One listener per pause.
   setMaxListeners(0, stopping.signal);
@@ -30,9 +30,7 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
   const reorgs: number[] = [];
   let now = startedAt;
   let wake: (() => void) | undefined;
-  const done = syncChainRealtime({
-    indexed: createChainIndexReader(mainnetNetwork, getChain(stub.client.slug), stub.client),
-    store: index.store,
+  const options: RealtimeSyncOptions = {
     wallNow: () => now,
     monotonicNow: () => now,
     sleep: (ms, signal) =>
@@ -43,8 +41,9 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
       }),
     onError: (_, error) => errors.push(error),
     onReorg: (_, depth) => reorgs.push(depth),
-    signal: stopping.signal,
-  });
+  };
+  const indexed = new ChainIndexReader(mainnetNetwork, getChain(stub.client.slug), stub.client);
+  const done = new RealtimeSync(indexed, index.store, options, stopping.signal).run();
 
   async function waitUntilIdle(): Promise<void> {
     while (wake === undefined) await setImmediate();
@@ -72,7 +71,7 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
 
 /** Reads all rows that describe the chains; `first_timestamp` describes the reorgs that the index has seen. */
 export async function readAllRows(file: string) {
-  const connection = await openSqlite(file, { readonly: true });
+  const connection = await openSqlite(file, { readOnly: true });
   try {
     const readTable = (table: string, order: string) =>
       connection.prepare(`select * from ${table} order by ${order}`).all();

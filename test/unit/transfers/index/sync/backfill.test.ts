@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../../../src/errors.js";
-import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import {
   backfillIndex,
   type IndexBackfillOptions,
   syncIndex,
 } from "../../../../../src/transfers/index/sync/index-sync.js";
+import { openIndex } from "../../../../support/index/open-index.js";
 import { createChainStub } from "../../../../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { getChain, mainnetNetwork } from "../support/hop-events.js";
@@ -29,7 +29,7 @@ function createStubs() {
 
 /** A process that backfills the index; its pauses end at once. */
 async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
-  const index = await openIndex(file, mainnetNetwork);
+  const index = await openIndex(file);
   const stopping = new AbortController();
   const pauses: number[] = [];
   const options: IndexBackfillOptions = {
@@ -47,7 +47,7 @@ async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
   };
   const run = (done: Promise<void>): Promise<void> => {
     cleanups.push(
-      index.close,
+      () => index.close(),
       () => done,
       () => stopping.abort(),
     );
@@ -66,7 +66,9 @@ test("a chain that is down does not keep another process from backfilling the ot
   const file = `${folder()}/one-chain-down`;
   const first = await launch(file, stubs);
   first.run(backfillIndex(first.options));
-  await vi.waitFor(() => expect(first.index.reader.getCoverage("optimism")?.fromBlock).toBe(0), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await first.index.reader.readCoverage()).get("optimism")?.fromBlock).toBe(0), {
+    timeout: 60_000,
+  });
   const second = await launch(file, stubs);
   second.run(backfillIndex(second.options));
   await vi.waitFor(() => expect(second.options.events.onLeaseHeld).toHaveBeenCalledWith("nova", { pid: process.pid }), {
@@ -111,7 +113,9 @@ test("pauses after each page beside the service, but not in the command", async 
   beside.run(
     syncIndex({ ...beside.options, wallNow: () => 0, monotonicNow: () => 0, events: { ...events, onReorg: vi.fn() } }),
   );
-  await vi.waitFor(() => expect(beside.index.reader.getCoverage("optimism")?.fromBlock).toBe(0), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await beside.index.reader.readCoverage()).get("optimism")?.fromBlock).toBe(0), {
+    timeout: 60_000,
+  });
   const pages = vi.mocked(events.onBackfillProgress).mock.calls.length - 1;
   expect(pages).toBeGreaterThan(1);
   await vi.waitFor(() => expect(beside.pauses.filter((ms) => ms === 250)).toHaveLength(pages), { timeout: 60_000 });

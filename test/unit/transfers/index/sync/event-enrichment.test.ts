@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ChainClient } from "../../../../../src/chain/chain-client.js";
 import type { Log } from "../../../../../src/chain/read/chain-reads.js";
 import { ServiceError } from "../../../../../src/errors.js";
-import { createBridgeEventParser } from "../../../../../src/transfers/index/sync/bridge-event-parser.js";
+import { BridgeEventParser } from "../../../../../src/transfers/index/sync/bridge-event-parser.js";
 import { enrichEvents } from "../../../../../src/transfers/index/sync/event-enrichment.js";
 import type { StubEvent } from "../../../../support/stubs/chain-stub.js";
 import {
@@ -48,7 +48,7 @@ async function enrich(
         return { result: method === "eth_getTransactionByHash" ? transaction : blockResult };
       }),
   };
-  const parsed = createBridgeEventParser(mainnetNetwork, getChain(slug)).parse(logOf(event));
+  const parsed = new BridgeEventParser(mainnetNetwork, getChain(slug)).parse(logOf(event));
   if (parsed === undefined) throw new Error("the event is not indexed");
   const { sends, deliveries } = await enrichEvents(client, [parsed], new AbortController().signal);
   return { row: sends[0] ?? deliveries[0], methods };
@@ -116,10 +116,10 @@ test("aborts all other requests at the first failure", async () => {
       return calls.map(() => ({ result: { from: addressFromName("sender") } }));
     },
   };
-  const { parse } = createBridgeEventParser(mainnetNetwork, getChain("optimism"));
+  const parser = new BridgeEventParser(mainnetNetwork, getChain("optimism"));
   const events = Array.from(
     { length: 500 },
-    (_, index) => parse(logOf(transferSentEvent(`${index}`, leg))) ?? [],
+    (_, index) => parser.parse(logOf(transferSentEvent(`${index}`, leg))) ?? [],
   ).flat();
   expect(events).toHaveLength(500);
   await expect(enrichEvents(client, events, new AbortController().signal)).rejects.toThrow("optimism is gone");
@@ -148,5 +148,5 @@ test.each<[string, string, Log]>([
     },
   ],
 ])("does not index a log %s", (_, slug, log) => {
-  expect(createBridgeEventParser(mainnetNetwork, getChain(slug)).parse(log)).toBeUndefined();
+  expect(new BridgeEventParser(mainnetNetwork, getChain(slug)).parse(log)).toBeUndefined();
 });

@@ -1,16 +1,10 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseBlockHeader } from "../../../../../src/chain/json-rpc/parse-results.js";
-import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import { type FileIndex, openIndex } from "../../../../support/index/open-index.js";
 import { type ChainStub, createChainStub, type StubEvent } from "../../../../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
-import {
-  hashFromName,
-  mainnetNetwork,
-  transferSentEvent,
-  withdrawalBondedEvent,
-  withdrewEvent,
-} from "../support/hop-events.js";
+import { hashFromName, transferSentEvent, withdrawalBondedEvent, withdrewEvent } from "../support/hop-events.js";
 import { readAllRows, type SyncHarness, startSync } from "../support/sync-harness.js";
 
 const folder = useTemporaryFolder();
@@ -20,8 +14,8 @@ afterEach(async () => {
 });
 
 let fileCount = 0;
-async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<IndexHandle> {
-  const index = await openIndex(file, mainnetNetwork);
+async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<FileIndex> {
+  const index = await openIndex(file);
   cleanups.push(() => index.close());
   return index;
 }
@@ -33,7 +27,7 @@ async function start(file?: string, stub = optimism()) {
   cleanups.push(() => sync.stop());
   await sync.waitUntilIdle();
   const coverage = async () => ({
-    ...index.reader.getCoverage("optimism"),
+    ...(await index.reader.readCoverage()).get("optimism"),
     toBlock: (await index.store.readCursor(10))?.to_block,
   });
   return { ...sync, index, stub, coverage };
@@ -47,8 +41,8 @@ function optimism(): ChainStub {
 
 const sent = (id: string): StubEvent => transferSentEvent(id, { from: "optimism", to: "base" });
 const bonded = (id: string): StubEvent => withdrawalBondedEvent(id, { to: "optimism" });
-const isIndexed = ({ reader }: IndexHandle, id: string): boolean =>
-  reader.findByTransferId(hashFromName(id)).length > 0;
+const isIndexed = async ({ reader }: FileIndex, id: string): Promise<boolean> =>
+  (await reader.findByTransferId(hashFromName(id))).length > 0;
 
 /** Returns the events of a new index that has seen only the present chain. */
 async function readEventsOfFreshIndex(stub: ChainStub) {
@@ -58,7 +52,7 @@ async function readEventsOfFreshIndex(stub: ChainStub) {
   return readEvents(index);
 }
 
-async function readEvents({ file }: IndexHandle) {
+async function readEvents({ file }: FileIndex) {
   const { sends, deliveries } = await readAllRows(file);
   return { sends, deliveries };
 }
@@ -74,11 +68,12 @@ describe("the realtime sync", () => {
       fromBlock: 9_901,
       fromTimestamp: 1_700_019_800,
       toBlock: 10_000,
+      toTimestamp: 1_700_020_000,
       observedAtMs: 1_800_000_000_000,
       finalizedBlock: 9_900,
     });
-    expect(["before", "a", "b"].map((id) => isIndexed(index, id))).toEqual([false, true, true]);
-    expect(index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
+    expect(await Promise.all(["before", "a", "b"].map((id) => isIndexed(index, id)))).toEqual([false, true, true]);
+    expect(await index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
     expect((await readEvents(index)).deliveries).toHaveLength(1);
   });
 
@@ -97,7 +92,7 @@ describe("the realtime sync", () => {
     await advance();
     const details = [...Array(3).fill("eth_getTransactionByHash"), ...Array(2).fill("eth_getBlockByHash")];
     expect(stub.requests.slice(2)).toEqual([poll, details]);
-    expect(isIndexed(index, "c")).toBe(true);
+    expect(await isIndexed(index, "c")).toBe(true);
     // The overlap is read again without its details.
     await advance();
     expect(stub.requests.slice(4)).toEqual([poll]);
@@ -124,7 +119,7 @@ describe("the realtime sync", () => {
     stub.maxLogBlocks = 500;
     stub.requests.length = 0;
     const { coverage } = await start(index.file, stub);
-    expect(ids.filter((id) => !isIndexed(index, id))).toEqual([]);
+    expect(await Promise.all(ids.map((id) => isIndexed(index, id)))).not.toContain(false);
     expect(await coverage()).toMatchObject({ fromBlock: 9_901, toBlock: stub.head, finalizedBlock: stub.finalized });
     // Final blocks are not read twice.
     expect(stub.requests.filter((calls) => calls[0] === "eth_getLogs").length).toBeLessThan(25);
@@ -138,7 +133,7 @@ describe("the realtime sync", () => {
     await advance();
     await advance();
     expect((await coverage()).toBlock).toBe(stub.head);
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
   });
 
   test("doubles its delay after each failure up to a minute, and recovers", async () => {
@@ -152,7 +147,7 @@ describe("the realtime sync", () => {
     stub.onRequest = () => {};
     stub.addBlocks([sent("a")]);
     await advance();
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
     expect(pauses.at(-1)).toBe(2_000);
   });
 });
@@ -168,7 +163,7 @@ describe("with endpoints that lag", () => {
     await advance();
     expect(reorgs).toEqual([]);
     expect((await coverage()).toBlock).toBe(10_001);
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
     // The time of observation stays that of the last complete poll.
     expect((await coverage()).observedAtMs).toBe(1_800_000_002_000);
   });
@@ -180,10 +175,10 @@ describe("with endpoints that lag", () => {
     stub.maxVisibleBlock = 10_001;
     await advance();
     expect((await coverage()).toBlock).toBe(10_001);
-    expect([isIndexed(index, "a"), isIndexed(index, "b")]).toEqual([true, false]);
+    expect([await isIndexed(index, "a"), await isIndexed(index, "b")]).toEqual([true, false]);
     stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
     await advance();
-    expect(isIndexed(index, "b")).toBe(true);
+    expect(await isIndexed(index, "b")).toBe(true);
   });
 
   test("indexes no page whose blocks the endpoint does not have", async () => {
@@ -205,7 +200,7 @@ describe("with endpoints that lag", () => {
     stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     await advance();
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
   });
 
   test("corrects missed and removed events once their blocks are final", async () => {
@@ -219,7 +214,7 @@ describe("with endpoints that lag", () => {
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks([sent("late")]);
     await advance();
-    expect(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id))).toEqual([
+    expect(await Promise.all(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id)))).toEqual([
       false,
       false,
       false,
@@ -233,8 +228,13 @@ describe("with endpoints that lag", () => {
     await advance(60_000);
     // Settled: finalized, and two minutes old.
     expect((await coverage()).finalizedBlock).toBe(10_064);
-    expect(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id))).toEqual([true, true, false, false]);
-    expect(index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
+    expect(await Promise.all(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(await index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
   });
 
   test("corrects events that were missed before a restart", async () => {
@@ -244,14 +244,14 @@ describe("with endpoints that lag", () => {
     stub.maxLogBlock = 10_000;
     await advance();
     await stop();
-    expect(isIndexed(index, "missed")).toBe(false);
+    expect(await isIndexed(index, "missed")).toBe(false);
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks(...Array(5_000).fill([]));
     stub.finalized = stub.head;
     const { coverage } = await start(index.file, stub);
     expect((await coverage()).toBlock).toBe(stub.head);
     expect((await coverage()).finalizedBlock).toBe(stub.head - 60);
-    expect(isIndexed(index, "missed")).toBe(true);
+    expect(await isIndexed(index, "missed")).toBe(true);
   });
 
   test("treats blocks older than an hour as final where the chain has no finalized tag", async () => {
@@ -271,7 +271,7 @@ describe("with endpoints that lag", () => {
     await advance(60_000);
     expect(await coverage()).toMatchObject({ toBlock: 11_851, finalizedBlock: 9_900 });
     expect(errors).toEqual([]);
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
   });
 
   test("indexes nothing while the finalized block cannot be read", async () => {
@@ -297,11 +297,11 @@ describe("with endpoints that lag", () => {
     await advance();
     stub.addBlocks([], []);
     await advance();
-    expect(isIndexed(index, "a")).toBe(false);
+    expect(await isIndexed(index, "a")).toBe(false);
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     // No new block is needed.
     await advance();
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
   });
 
   test("reports a chain that stays shorter than the index, once each time", async () => {
@@ -361,7 +361,7 @@ describe("reorgs", () => {
     };
     await advance();
     expect(await coverage()).toMatchObject({ toBlock: 10_001, observedAtMs: (1_700_000_000 + 10_001 * 2) * 1_000 });
-    expect(isIndexed(index, "a")).toBe(false);
+    expect(await isIndexed(index, "a")).toBe(false);
   });
 
   test("to a shorter chain are detected once it has grown", async () => {
@@ -385,7 +385,7 @@ describe("reorgs", () => {
     stub.reorg(200, ...Array(300).fill([]));
     await advance();
     expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
-    expect(isIndexed(index, "a")).toBe(true);
+    expect(await isIndexed(index, "a")).toBe(true);
   });
 
   /** Replaces the newest block after the first call of a method, so that one batch returns data of two chains. */
@@ -409,7 +409,7 @@ describe("reorgs", () => {
     await advance();
     expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
     await advance();
-    expect([isIndexed(index, "gone"), isIndexed(index, "new")]).toEqual([false, true]);
+    expect([await isIndexed(index, "gone"), await isIndexed(index, "new")]).toEqual([false, true]);
     expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
@@ -442,7 +442,11 @@ describe("reorgs", () => {
     if (cursor === undefined) throw new Error("no cursor");
     const to = parseBlockHeader(stub.client, latest);
     if (to === undefined) throw new Error("no head");
-    await index.store.advance(cursor, { sends: [], deliveries: [] }, { to, isFinal: false, observedAtMs: 0 });
+    await index.store.advance(
+      cursor,
+      { sends: [], deliveries: [], commits: [] },
+      { to, isFinal: false, observedAtMs: 0 },
+    );
     await advance();
     await advance();
     expect(reorgs).toEqual([2]);

@@ -1,12 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
-import { createFinalityTracker } from "../../../../../src/chain/read/finality-tracker.js";
-import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
-import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
-import { type LookupContext, querySource } from "../../../../../src/transfers/sources/transfer-source.js";
+import type { LookupContext } from "../../../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../../../src/transfers/spend/lookup-budget.js";
-import type { SentTransfer } from "../../../../../src/transfers/transfer.js";
+import type { SentTransfer } from "../../../../../src/transfers/status.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -27,6 +22,7 @@ import {
   withdrawalBondedEvent,
   withdrewEvent,
 } from "../../index/support/hop-events.js";
+import { createTestChainSource } from "./search-fixtures.js";
 
 const to = "arbitrum";
 
@@ -35,13 +31,7 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const optimism = createTransferChainStub("optimism", { maxLogBlocks });
   const base = createTransferChainStub("base", { maxLogBlocks });
   const arbitrum = createTransferChainStub(to, { maxLogBlocks });
-  const source = createChainSource({
-    blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
-    searchedBlocks: createSearchedBlocks(() => 0),
-    finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
-    now: () => 12_345,
-  });
+  const source = createTestChainSource(() => 12_345);
   const chains = createChainAccess([ethereum, optimism, base, arbitrum]);
   return {
     ethereum,
@@ -49,10 +39,10 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     base,
     arbitrum,
     find: async (transactionHash: string, transferId?: string, more: Partial<LookupContext> = {}) =>
-      querySource(source, { transactionHash, transferId }, createLookupContext({ chains, ...more })),
+      source.resolve({ transactionHash, transferId }, createLookupContext({ chains, ...more })),
     resolveStatus: (sent: SentTransfer) => source.resolveStatus(sent, [], createLookupContext({ chains })),
     findById: async (transferId: string, more: Partial<LookupContext> = {}) =>
-      querySource(source, { transactionHash: undefined, transferId }, createLookupContext({ chains, ...more })),
+      source.resolve({ transactionHash: undefined, transferId }, createLookupContext({ chains, ...more })),
   };
 }
 

@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../../src/chain/chain-client.js";
-import { RevertError } from "../../../../../src/chain/json-rpc/revert-error.js";
-import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
-import { createFinalityTracker } from "../../../../../src/chain/read/finality-tracker.js";
+import { RevertError } from "../../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../../src/errors.js";
 import { getNetwork } from "../../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeIsTransferIdSpentCall } from "../../../../../src/hop/transfer-events.js";
-import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
-import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
-import { querySource, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
+import type { TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
 import golden from "../../../../golden/transfers.json" with { type: "json" };
+import { createTestChainSource } from "./search-fixtures.js";
 
 type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
 type Responder = (method: string, params: readonly unknown[]) => unknown;
@@ -77,23 +73,17 @@ async function find(query: Partial<TransferQuery>, overrides: Record<string, Res
         slug,
         send: async (method, params) => respond(method, params),
         sendBatch: () => Promise.reject(new Error("transfer lookups send no batches")),
-        getLogs: async (filter, range) => ({ result: respond("eth_getLogs", [filter]), range }),
+        getLogs: async ({ filter, range }) => ({ result: respond("eth_getLogs", [filter]), range }),
       };
       clients.set(slug, client);
       return client;
     },
   };
   const closing = new AbortController();
-  const source = createChainSource({
-    blockTimes: createBlockFinder({ now: () => 0 }),
-    finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal, () => 0),
-    searchedBlocks: createSearchedBlocks(() => 0),
-    now: () => 12_345,
-  });
+  const source = createTestChainSource(() => 12_345, closing.signal);
   const context = { network: mainnet, chains, caller: "a", remainingMs: () => 10_000, signal: closing.signal };
   try {
-    return await querySource(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
+    return await source.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
   } finally {
     closing.abort();
   }

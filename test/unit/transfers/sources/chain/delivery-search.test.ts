@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
-import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { encodeUsedNoncesCall } from "../../../../../src/hop/transfer-events.js";
 import { findDelivery } from "../../../../../src/transfers/sources/chain/delivery-search.js";
-import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
-import type { SentTransfer } from "../../../../../src/transfers/transfer.js";
+import type { SentTransfer } from "../../../../../src/transfers/status.js";
 import {
   createChainAccess,
   createDeferred,
@@ -20,13 +16,12 @@ import {
 } from "../../../../support/stubs/transfer-fixtures.js";
 import {
   hashFromName,
-  mainnetNetwork,
   messageReceivedEvent,
   withdrawalBondedEvent,
   withdrewEvent,
 } from "../../index/support/hop-events.js";
+import { createSearch } from "./search-fixtures.js";
 
-const contracts = createContractRegistry(mainnetNetwork);
 const bonded = withdrawalBondedEvent("a", { to: "arbitrum" });
 const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 
@@ -42,11 +37,7 @@ afterEach(() => {
 function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const chain = createTransferChainStub("arbitrum", { maxLogBlocks });
   const closing = new AbortController();
-  const caches = {
-    blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal, () => 0),
-    searchedBlocks: createSearchedBlocks(() => 0),
-  };
+  const { toSearch } = createSearch(closing.signal);
   const send = (more: Partial<SentTransfer> = {}) =>
     createSentTransfer({ id: hashFromName("a"), timestamp: chain.timestampOf(50_000), ...more });
   /** Finds the delivery of a transfer and runs all timers. */
@@ -55,13 +46,13 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     { custom = [] as string[], remainingMs = 10_000, sentAt = Promise.resolve(sent.timestamp) } = {},
   ) {
     const context = createLookupContext({ chains: createChainAccess([chain], custom), remainingMs: () => remainingMs });
-    const delivery = findDelivery(sent, sentAt, contracts, caches, context);
+    const delivery = findDelivery(sent, sentAt, toSearch(context));
     delivery.catch(() => {});
     await vi.runAllTimersAsync();
     closing.abort();
     return delivery;
   }
-  return { chain, findDeliveryOf, send, caches };
+  return { chain, findDeliveryOf, send, toSearch };
 }
 
 const hang = (): Promise<void> => createDeferred<void>().promise;
@@ -124,11 +115,11 @@ describe("the delivery of a transfer", () => {
     ["a log read that hangs", { beforeResponse: (method: string) => (method === "eth_call" ? fail() : hang()) }],
     ["no logs", { beforeResponse: fail }],
   ])("is unavailable from a node without contract calls and with %s", async (_, state) => {
-    const { chain, send, caches } = setup();
+    const { chain, send, toSearch } = setup();
     Object.assign(chain, { beforeResponse: onCalls(fail), ...state });
     const caller = new AbortController();
     const context = createLookupContext({ chains: createChainAccess([chain]), signal: caller.signal });
-    const delivery = findDelivery(send(), Promise.resolve(0), contracts, caches, context);
+    const delivery = findDelivery(send(), Promise.resolve(0), toSearch(context));
     const assertion = expect(delivery).rejects.toMatchObject(unavailable);
     setTimeout(() => caller.abort(), 1_000);
     await vi.runAllTimersAsync();
@@ -139,9 +130,9 @@ describe("the delivery of a transfer", () => {
     const { chain, findDeliveryOf } = setup();
     const { getLogs } = chain.client;
     const signals: AbortSignal[] = [];
-    chain.client.getLogs = (filter, range, newestFirst, signal) => {
+    chain.client.getLogs = (search, signal) => {
       signals.push(signal);
-      return getLogs(filter, range, newestFirst, signal);
+      return getLogs(search, signal);
     };
     chain.beforeResponse = onLogs(hang);
     expect(await findDeliveryOf()).toBeUndefined();
@@ -198,8 +189,8 @@ describe("the delivery of a transfer", () => {
       cctp({ source: getChain("gnosis") }),
     ]) {
       const context = createLookupContext();
-      const caches = setup().caches;
-      await expect(findDelivery(sent, Promise.resolve(0), contracts, caches, context)).rejects.toMatchObject({
+      const { toSearch } = setup();
+      await expect(findDelivery(sent, Promise.resolve(0), toSearch(context))).rejects.toMatchObject({
         ...unavailable,
         message: expect.stringContaining("a route that does not exist"),
       });
@@ -253,7 +244,7 @@ describe("the wait for the delivering log", () => {
     [500, 1_000, 50],
     [3_000, 7_000, 3_000],
   ])("takes at most %i ms of %i remaining ms after %i ms", async (timeoutMs, remainingMs, elapsedMs) => {
-    const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
+    const { chain, send, toSearch } = setup({ maxLogBlocks: 2_000 });
     chain.contractResult = () => 1n;
     chain.beforeResponse = onLogs(hang);
     const context = createLookupContext({
@@ -262,7 +253,7 @@ describe("the wait for the delivering log", () => {
       elapsedMs: () => elapsedMs,
     });
     let isSettled = false;
-    const delivery = findDelivery(send(), Promise.resolve(0), contracts, caches, context).finally(() => {
+    const delivery = findDelivery(send(), Promise.resolve(0), toSearch(context)).finally(() => {
       isSettled = true;
     });
     await vi.advanceTimersByTimeAsync(timeoutMs - 1);
@@ -275,7 +266,7 @@ describe("the wait for the delivering log", () => {
   });
 
   test("spends half of its time on the newest logs, then scans from the time of sending", async () => {
-    const { chain, send, caches } = setup();
+    const { chain, send, toSearch } = setup();
     chain.contractResult = () => 1n;
     chain.events = [{ event: bonded, block: 51_000 }];
     let isFirst = true;
@@ -287,9 +278,7 @@ describe("the wait for the delivering log", () => {
     const delivery = findDelivery(
       send(),
       Promise.resolve(chain.timestampOf(50_000)),
-      contracts,
-      caches,
-      createLookupContext({ chains: createChainAccess([chain]) }),
+      toSearch(createLookupContext({ chains: createChainAccess([chain]) })),
     );
     await vi.advanceTimersByTimeAsync(999);
     expect(chain.searchedRanges).toEqual([]);
@@ -300,7 +289,7 @@ describe("the wait for the delivering log", () => {
   });
 
   test("lets the next lookup find the log that the background scan found", async () => {
-    const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
+    const { chain, send, toSearch } = setup({ maxLogBlocks: 2_000 });
     const context = createLookupContext({ chains: createChainAccess([chain]) });
     const sentAt = Promise.resolve(chain.timestampOf(50_000));
     chain.contractResult = () => 1n;
@@ -311,13 +300,13 @@ describe("the wait for the delivering log", () => {
       pages += 1;
       if (pages > 1) await held.promise;
     });
-    const first = findDelivery(send(), sentAt, contracts, caches, context);
+    const first = findDelivery(send(), sentAt, toSearch(context));
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await first).toEqual({ log: undefined });
     held.resolve();
     await vi.runAllTimersAsync();
     const before = chain.searchedRanges.length;
-    expect(await findDelivery(send(), sentAt, contracts, caches, context)).toEqual({ log: toLog(bonded, 51_000) });
+    expect(await findDelivery(send(), sentAt, toSearch(context))).toEqual({ log: toLog(bonded, 51_000) });
     // Only the newest page was read again.
     expect(chain.searchedRanges.length - before).toBe(1);
   });
@@ -326,12 +315,12 @@ describe("the wait for the delivering log", () => {
 describe("results of a custom endpoint are private to its caller", () => {
   // A source endpoint may lie about time and token, a destination endpoint about the log.
   test.each(["arbitrum", "optimism"])("on %s", async (slug) => {
-    const { chain, findDeliveryOf, send, caches } = setup({ maxLogBlocks: 2_000 });
+    const { chain, findDeliveryOf, send, toSearch } = setup({ maxLogBlocks: 2_000 });
     chain.contractResult = () => 1n;
     chain.events = [{ event: bonded, block: 51_000 }];
     const tooLate = Promise.resolve(chain.timestampOf(90_000));
     const customContext = { chains: createChainAccess([chain], [slug]) };
-    const first = findDelivery(send(), tooLate, contracts, caches, createLookupContext(customContext));
+    const first = findDelivery(send(), tooLate, toSearch(createLookupContext(customContext)));
     await vi.runAllTimersAsync();
     expect(await first).toEqual({ log: undefined });
     expect(await findDeliveryOf()).toEqual({ log: toLog(bonded, 51_000) });
@@ -339,7 +328,7 @@ describe("results of a custom endpoint are private to its caller", () => {
 });
 
 test("distinguishes transfers of two tokens with the same ID", async () => {
-  const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
+  const { chain, send, toSearch } = setup({ maxLogBlocks: 2_000 });
   const ofDai = withdrawalBondedEvent("a", { to: "arbitrum", token: "DAI", transaction: "of DAI" });
   chain.contractResult = () => 1n;
   chain.events = [
@@ -348,7 +337,7 @@ test("distinguishes transfers of two tokens with the same ID", async () => {
   ];
   const context = createLookupContext({ chains: createChainAccess([chain]) });
   const find = async (sent: SentTransfer) => {
-    const delivery = findDelivery(sent, Promise.resolve(sent.timestamp), contracts, caches, context);
+    const delivery = findDelivery(sent, Promise.resolve(sent.timestamp), toSearch(context));
     await vi.runAllTimersAsync();
     return delivery;
   };

@@ -1,15 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
-import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
+import { ContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { decodeReceivedEvent } from "../../../../../src/hop/transfer-events.js";
 import {
   type EqualTransferGroup,
   findL1Completion,
   findSendOfL1Completion,
 } from "../../../../../src/transfers/sources/chain/l1-completion.js";
-import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -20,8 +17,9 @@ import {
   toLog,
 } from "../../../../support/stubs/transfer-fixtures.js";
 import { mainnetNetwork, transferFromL1CompletedEvent, transferSentToL2Event } from "../../index/support/hop-events.js";
+import { createSearch } from "./search-fixtures.js";
 
-const contracts = createContractRegistry(mainnetNetwork);
+const contracts = new ContractRegistry(mainnetNetwork);
 const to = "arbitrum";
 const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const BLOCKS_PER_DAY = 24 * 3600;
@@ -41,11 +39,7 @@ function setup({
   const source = createTransferChainStub("ethereum", { maxLogBlocks: sourceMaxLogBlocks, head });
   const destination = createTransferChainStub(to, { maxLogBlocks: destinationMaxLogBlocks, head });
   const closing = new AbortController();
-  const caches = {
-    blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal, () => 0),
-    searchedBlocks: createSearchedBlocks(() => 0),
-  };
+  const { caches, toSearch } = createSearch(closing.signal);
   const values = decodeReceivedEvent(toLog(transferFromL1CompletedEvent("equal", "any", { to }), 1));
   if (values?.kind !== "l1") throw new Error("no completion");
   const group: EqualTransferGroup = {
@@ -101,8 +95,7 @@ function setup({
         group,
         position,
         Promise.resolve(source.timestampOf(block)),
-        caches,
-        contextWith(custom),
+        toSearch(contextWith(custom)),
       );
       return log?.blockNumber;
     },
@@ -113,8 +106,7 @@ function setup({
         group,
         log,
         async () => destination.timestampOf(block),
-        caches,
-        contextWith(),
+        toSearch(contextWith()),
       );
       return sendLog?.blockNumber;
     },
@@ -130,25 +122,6 @@ const endpointLimits = [
 
 describe.each(endpointLimits)("with endpoints that search %s", (_, maxLogBlocks) => {
   const day = 12 * BLOCKS_PER_DAY;
-  const sends = [day, day + 4_000, day + 90_000];
-  const completions = [day + 700, day + 4_600];
-
-  test("matches sends and completions in their order", async () => {
-    const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
-    send(...sends);
-    complete(...completions);
-    expect(await Promise.all(sends.map((block) => findCompletionBlock(block)))).toEqual([...completions, undefined]);
-    expect(await Promise.all(completions.map((block) => findSendBlock(block)))).toEqual(sends.slice(0, 2));
-  });
-
-  test("assigns one completion to the earlier of two sends, in either order of lookups", async () => {
-    const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
-    send(day, day + 100);
-    complete(day + 5_000);
-    expect(await findCompletionBlock(day + 100)).toBeUndefined();
-    expect(await findCompletionBlock(day)).toBe(day + 5_000);
-    expect(await findSendBlock(day + 5_000)).toBe(day);
-  });
 
   test("finds a completion that appears after the first lookup", async () => {
     const { send, complete, findCompletionBlock } = setup(maxLogBlocks);
@@ -187,12 +160,6 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, maxLogBlocks)
       ...unavailable,
       message: expect.stringContaining(to),
     });
-  });
-
-  test("finds no send for a completion without one", async () => {
-    const { complete, findSendBlock } = setup(maxLogBlocks);
-    complete(day);
-    expect(await findSendBlock(day)).toBeUndefined();
   });
 
   test("tells equal sends of one transaction apart by their logs", async () => {
@@ -354,8 +321,8 @@ describe("a search for the completion", () => {
     send(day);
     complete(day + 900);
     await findCompletionBlock(day);
-    const { findBlockAt } = caches.blockTimes;
-    caches.blockTimes = { findBlockAt: async (...args) => (await findBlockAt(...args)) - 100 };
+    const { blockTimes } = caches;
+    caches.blockTimes = { findBlockAt: async (...args) => (await blockTimes.findBlockAt(...args)) - 100 };
     const before = destination.searchedRanges.length;
     expect(await findCompletionBlock(day)).toBe(day + 900);
     expect(destination.searchedRanges.length - before).toBe(1);

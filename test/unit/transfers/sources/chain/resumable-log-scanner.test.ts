@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
-  createResumableLogScanner,
   type LogScanOptions,
+  ResumableLogScanner,
 } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createLookupBudgets } from "../../../../../src/transfers/spend/lookup-budget.js";
+import { LookupBudgets } from "../../../../../src/transfers/spend/lookup-budget.js";
 import { meterChains } from "../../../../../src/transfers/spend/metered-chains.js";
 import {
   createDeferred,
@@ -24,13 +24,14 @@ const blockMs = 1_000;
 function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const closing = new AbortController();
   const clock = { now: 0 };
-  const logScanner = createResumableLogScanner(closing.signal, () => clock.now);
+  const logScanner = new ResumableLogScanner(closing.signal, () => clock.now);
   const chain = createTransferChainStub("arbitrum", { head, maxLogBlocks });
   const starts: AbortSignal[] = [];
   const resume = (
     key: string | undefined,
     more: Partial<LogScanOptions> = {},
     signal = new AbortController().signal,
+    caller = "a",
   ) => {
     const findStartBlock = async (signal: AbortSignal): Promise<number> => {
       starts.push(signal);
@@ -38,7 +39,6 @@ function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {})
     };
     const options = {
       client: chain.client,
-      caller: "a",
       filter,
       findStartBlock,
       blockMs,
@@ -46,7 +46,7 @@ function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {})
       targetCount: 1,
       ...more,
     };
-    return logScanner.resume(key, options, signal);
+    return logScanner.resume(key, options, { caller, signal });
   };
   return { chain, resume, closing, starts, clock };
 }
@@ -111,6 +111,23 @@ describe("a log scan", () => {
     expect(chain.methods.filter((method) => method === "eth_getBlockByNumber")).toHaveLength(1);
   });
 
+  test("takes the turn of a caller who joins it, and keeps it when he leaves", async () => {
+    const { chain, resume, starts, closing } = setup();
+    chain.beforeResponse = () => new Promise(() => {});
+    // As many as one caller may have at a time, and one that waits.
+    for (let scan = 0; scan < 9; scan += 1) resume(`scan ${scan}`).catch(() => {});
+    await flushEventLoop();
+    expect(starts).toHaveLength(8);
+    const other = new AbortController();
+    resume("scan 8", {}, other.signal, "b").catch(() => {});
+    await flushEventLoop();
+    expect(starts).toHaveLength(9);
+    other.abort();
+    await flushEventLoop();
+    expect(starts.some(({ aborted }) => aborted)).toBe(false);
+    closing.abort();
+  });
+
   test("rejects at once when the signal has fired already", async () => {
     const { resume } = setup();
     await expect(resume("a", {}, AbortSignal.abort())).rejects.toMatchObject(unavailable);
@@ -137,6 +154,30 @@ describe("a log scan", () => {
     expect(await resume("a", { targetCount: 2 })).toHaveLength(2);
     chain.events = [];
     expect(await resume("a", { targetCount: 2 })).toEqual([toLog(event, 98_200)]);
+  });
+
+  test("begins anew an hour after it first reached its end: an endpoint may have left out a log", async () => {
+    const { chain, resume, clock } = setup();
+    expect(await resume("a")).toEqual([]);
+    chain.events = [{ event, block: 60_000 }];
+    clock.now += 60 * 60_000 - 1;
+    expect(await resume("a")).toEqual([]);
+    clock.now += 1;
+    expect(await resume("a")).toEqual([toLog(event, 60_000)]);
+  });
+
+  test("keeps its progress for longer while it has not reached its end", async () => {
+    const { chain, resume, clock } = setup();
+    let answers = 1;
+    chain.beforeResponse = (method) => {
+      if (method === "eth_getLogs" && answers-- <= 0) throw unavailableError("arbitrum");
+    };
+    await expect(resume("a")).rejects.toMatchObject(unavailable);
+    chain.beforeResponse = () => {};
+    chain.searchedRanges.length = 0;
+    clock.now += 60 * 60_000;
+    await resume("a");
+    expect(chain.searchedRanges[0]?.from).toBe(60_000);
   });
 
   test("starts later when the head is below its start block", async () => {
@@ -291,10 +332,10 @@ describe("a log scan up to a block", () => {
 });
 
 describe("a log scan that has spent the budget of its lookup", () => {
-  const budgets = createLookupBudgets({ now: () => 0 });
+  const budgets = new LookupBudgets({ now: () => 0 });
   /** Returns the chain's client with the budget of a new private lookup: 40 searches. */
   const meter = ({ client }: ReturnType<typeof createTransferChainStub>) =>
-    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a", true).spend).getClient(
+    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a", true)).getClient(
       "arbitrum",
     );
   const tooLong = {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  createSearchedBlocks,
   getLastStableBlock,
   mergeRange,
+  SearchedBlocks,
   subtractRanges,
 } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 
@@ -42,7 +42,7 @@ describe("searched blocks", () => {
   const all = { from: 0, to: 100 };
   function setup() {
     const clock = { now: 1_000 };
-    return { clock, blocks: createSearchedBlocks(() => clock.now) };
+    return { clock, blocks: new SearchedBlocks(() => clock.now) };
   }
 
   test("are kept by search for an hour after the first", () => {

@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
-import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import type { Chain } from "../../../../../src/hop/networks.js";
-import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
+import { estimateBlockAfter } from "../../../../../src/transfers/sources/chain/search-context.js";
 import {
   findSendByNonce,
   findSendByTransferId,
@@ -20,14 +17,9 @@ import {
   toLog,
   unavailableError,
 } from "../../../../support/stubs/transfer-fixtures.js";
-import {
-  cctpTransferSentEvent,
-  hashFromName,
-  mainnetNetwork,
-  transferSentEvent,
-} from "../../index/support/hop-events.js";
+import { cctpTransferSentEvent, hashFromName, transferSentEvent } from "../../index/support/hop-events.js";
+import { createSearch } from "./search-fixtures.js";
 
-const contracts = createContractRegistry(mainnetNetwork);
 const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const slugs = ["optimism", "base", "gnosis"];
 const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
@@ -36,12 +28,7 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY, custom = [] as string[
   const chains = slugs.map((slug) => createTransferChainStub(slug, { maxLogBlocks }));
   const [optimism, base, gnosis] = chains;
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
-  const caches = {
-    blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
-    searchedBlocks: createSearchedBlocks(() => 0),
-  };
-  const context = createLookupContext({ chains: createChainAccess(chains, custom) });
+  const search = createSearch().toSearch(createLookupContext({ chains: createChainAccess(chains, custom) }));
   const sources: Chain[] = slugs.map((slug) => getChain(slug));
   const hints = (block?: number) =>
     block === undefined ? {} : { readDeliveryTime: async () => optimism.timestampOf(block) };
@@ -50,12 +37,11 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY, custom = [] as string[
     base,
     gnosis,
     byId: (id = hashFromName("a"), deliveryBlock?: number) =>
-      findSendByTransferId(id, sources, contracts, caches, context, hints(deliveryBlock)),
-    byNonce: (deliveryBlock?: number) =>
-      findSendByNonce(77n, sources, contracts, caches, context, hints(deliveryBlock)),
+      findSendByTransferId(id, sources, search, hints(deliveryBlock)),
+    byNonce: (deliveryBlock?: number) => findSendByNonce(77n, sources, search, hints(deliveryBlock)),
     byIdSince: (lastSearchedBlock: (chain: Chain) => number) =>
-      findSendByTransferId(hashFromName("a"), sources, contracts, caches, context, { lastSearchedBlock }),
-    byHash: (transactionHash: string) => findTransaction(transactionHash, context),
+      findSendByTransferId(hashFromName("a"), sources, search, { lastSearchedBlock }),
+    byHash: (transactionHash: string) => findTransaction(transactionHash, search),
   };
 }
 const fail = (): never => {
@@ -91,11 +77,11 @@ describe.each([
     let isAborted = false;
     gnosis.beforeResponse = () => hang();
     const { getLogs } = gnosis.client;
-    gnosis.client.getLogs = (filter, range, newestFirst, signal) => {
+    gnosis.client.getLogs = (search, signal) => {
       signal.addEventListener("abort", () => {
         isAborted = true;
       });
-      return getLogs(filter, range, newestFirst, signal);
+      return getLogs(search, signal);
     };
     expect(await byId()).toMatchObject({ chain: { slug: "base" } });
     expect(isAborted).toBe(true);
@@ -280,4 +266,12 @@ describe("a transaction", () => {
     await expect(byHash(repeatedByteHash("77"))).rejects.toMatchObject(unavailable);
     await flushEventLoop();
   });
+});
+
+test("a block after a time is after it also where the clocks of two chains differ by ten minutes", async () => {
+  // Four blocks per second, and estimates that are a thousand blocks too low.
+  const blockTimes = { findBlockAt: async (_: unknown, timestamp: number) => timestamp * 4 - 1_000 };
+  const search = { ...createSearch().toSearch(createLookupContext()), blockTimes };
+  const block = await estimateBlockAfter(getChain("arbitrum"), 1_700_000_000, search);
+  expect(block).toBeGreaterThanOrEqual((1_700_000_000 + 600) * 4);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../../src/chain/chain-client.js";
 import { parseReceipt } from "../../../../../src/chain/json-rpc/parse-results.js";
-import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
+import { ContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../../src/hop/transfer-events.js";
 import {
   parseDeliveries,
@@ -28,7 +28,7 @@ import {
   withdrewEvent,
 } from "../../index/support/hop-events.js";
 
-const contracts = createContractRegistry(mainnetNetwork);
+const contracts = new ContractRegistry(mainnetNetwork);
 const receipts = Object.values(golden.receipts);
 const createReceipt = (events: readonly ChainEvent[]) => ({
   transactionHash: repeatedByteHash("2b"),
@@ -67,12 +67,12 @@ describe("recorded transactions", () => {
     });
     const others = receipt.logs.filter(({ logIndex }) => logIndex !== transfer.sourceLogIndex);
     expect(others.map((log) => parseSend(mainnetNetwork, contracts, chain, log))).toEqual(others.map(() => undefined));
-    expect(parseDeliveries(mainnetNetwork, contracts, chain, receipt)).toEqual([]);
+    expect(parseDeliveries(contracts, chain, receipt)).toEqual([]);
 
     const delivery = getRecorded(transfer.bondTxHash ?? transfer.completedTxHash ?? "");
     expect(delivery.chain.slug).toBe(transfer.destinationChain);
     const event = transfer.transferId === null ? { kind: "l1" } : { kind: "l2", transferId: id, isBond: true };
-    expect(parseDeliveries(mainnetNetwork, contracts, delivery.chain, delivery.receipt)).toMatchObject([
+    expect(parseDeliveries(contracts, delivery.chain, delivery.receipt)).toMatchObject([
       { event, token: transfer.token },
     ]);
     expect(parseSentTransferIds(mainnetNetwork, contracts, delivery.chain, delivery.receipt)).toEqual([]);
@@ -152,10 +152,10 @@ describe("the deliveries of a transaction", () => {
       messageReceivedEvent(77n, { from: "base", to: "arbitrum" }),
       transferFromL1CompletedEvent("equal", "one", { to: "arbitrum", token: "DAI" }),
     ];
-    expect(parseDeliveries(mainnetNetwork, contracts, getChain("arbitrum"), createReceipt(events))).toMatchObject([
+    expect(parseDeliveries(contracts, getChain("arbitrum"), createReceipt(events))).toMatchObject([
       { event: { kind: "l2", transferId: hashFromName("b"), isBond: false }, token: "USDT", log: { logIndex: 0 } },
       { event: { kind: "l2", transferId: hashFromName("a"), isBond: true }, token: "ETH", log: { logIndex: 2 } },
-      { event: { kind: "cctp", nonce: 77n, sourceDomain: 6 }, token: undefined, log: { logIndex: 3 } },
+      { event: { kind: "cctp", nonce: 77n, sourceDomain: 6 }, token: "USDC", log: { logIndex: 3 } },
       { event: { kind: "l1", amount: 2_000n }, token: "DAI", log: { logIndex: 4 } },
     ]);
   });
@@ -192,6 +192,6 @@ describe("the deliveries of a transaction", () => {
       },
     ],
   ])("do not include %s", (_, event) => {
-    expect(parseDeliveries(mainnetNetwork, contracts, getChain("arbitrum"), createReceipt([event]))).toEqual([]);
+    expect(parseDeliveries(contracts, getChain("arbitrum"), createReceipt([event]))).toEqual([]);
   });
 });

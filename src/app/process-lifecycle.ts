@@ -1,0 +1,57 @@
+import { type Config, ConfigError } from "../config/config.js";
+import type { Logger } from "../observability/log.js";
+
+/** An expected failure at startup. Its message is printed without a stack trace. */
+export class StartupError extends Error {
+  override readonly name = "StartupError";
+}
+
+/** Returns what to print for a failed start: only the message for expected errors and system errors, else the stack. */
+export function describeStartupError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isSystemError = (error as NodeJS.ErrnoException).syscall !== undefined;
+  const isExpected = error instanceof ConfigError || error instanceof StartupError || isSystemError;
+  return isExpected ? error.message : (error.stack ?? error.message);
+}
+
+/** Logs what an operator should know about the configuration. For the process that the operator started: workers repeat it. */
+export function logStartupWarnings(
+  { customRpcUrlPolicy, sharedStateUrl, workerCount, warnings }: Config,
+  logger: Logger,
+): void {
+  for (const warning of warnings) logger.warn(warning);
+  if (workerCount > 1 && sharedStateUrl === undefined)
+    logger.info({ workers: workerCount }, "each worker reads the chains for itself; SHARED_STATE lets them share");
+  if (customRpcUrlPolicy !== "any") return;
+  // Answers allow every origin (CORS), and a request without a preflight is sent even where its answer may not be read.
+  const risk =
+    "CUSTOM_RPC_URLS=any: every caller can make this service call any address on its network, and so can any web page " +
+    "that is open in a browser which reaches the service; for development only";
+  logger.warn(risk);
+}
+
+/**
+ * Stops on SIGTERM or SIGINT and exits: with code 0 when the stop succeeds, 1 when it fails. A second signal exits
+ * immediately with code 1.
+ */
+export function stopOnSignals(stop: () => Promise<void>): void {
+  let isStopping = false;
+  const onSignal = (): void => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    exitAfter(stop());
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}
+
+/** Exits when a stop has finished: with code 0 when it succeeds, 1 when it fails. */
+export function exitAfter(stopped: Promise<void>): void {
+  stopped.then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`hop-gateway: shutdown failed: ${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+}

@@ -1,0 +1,95 @@
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import { findChain, getNetwork, NETWORK_SLUGS } from "../../hop/networks.js";
+import { findToken } from "../../hop/tokens.js";
+import type { DetailedQuote } from "../quote-engine.js";
+import type { QuoteWithSteps } from "../sdk-engine.js";
+import type { QuoteRequest } from "../state/quote-request.js";
+import type { ChainRecording } from "./chain-recording.js";
+
+/** A quote that differs from the SDK's, as JSON with all that both were computed from. Contains no URL. */
+export interface ComparisonCase {
+  readonly id: string;
+  readonly foundAt: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly request: PrintedRequest;
+  readonly inputs: ComparisonInputs;
+  readonly chains: Readonly<Record<string, ChainRecording>>;
+  /** The quote of this service. */
+  readonly servedQuote: PrintedQuote;
+  readonly sdkQuote: PrintedQuote;
+}
+
+/** The inputs of a quote that are not read from its chains. */
+export interface ComparisonInputs {
+  /** Unix seconds from which the deadlines in the calldata of deliveries count. */
+  readonly nowSeconds: number;
+  readonly settings: FeeSettings;
+  readonly pricesUsd: Readonly<Record<string, number>>;
+  /** By hash of the message; null: there is none. */
+  readonly attestations: Readonly<Record<string, string | null>>;
+}
+
+/** A request as JSON. */
+export interface PrintedRequest {
+  readonly network: string;
+  readonly token: string;
+  readonly fromChain: string;
+  readonly toChain: string;
+  readonly amount: string;
+  readonly slippagePercent: number;
+}
+
+/** The values of a quote that do not depend on the time of the request, as text; or why there is no quote. */
+export type PrintedQuote = Readonly<Record<string, string>>;
+
+const AMOUNT_PATTERN = /^[1-9][0-9]{0,77}$/;
+/** They depend on the time of the request. */
+const DEADLINES: ReadonlySet<string> = new Set(["deadline", "destinationDeadline"]);
+
+export function printRequest(request: QuoteRequest): PrintedRequest {
+  const { network, token, source, destination, amountIn, slippagePercent } = request;
+  return {
+    network,
+    token: token.requestedSymbol,
+    fromChain: source.slug,
+    toChain: destination.slug,
+    amount: String(amountIn),
+    slippagePercent,
+  };
+}
+
+/** @throws TypeError for anything that printRequest does not print */
+export function parseRequest(json: unknown): QuoteRequest {
+  const { amount, slippagePercent, ...printed } = (json ?? {}) as PrintedRequest;
+  const network = NETWORK_SLUGS.find((name) => name === printed.network);
+  const token = network && findToken(getNetwork(network), String(printed.token));
+  const source = network && findChain(getNetwork(network), String(printed.fromChain));
+  const destination = network && findChain(getNetwork(network), String(printed.toChain));
+  const isSlippageValid = typeof slippagePercent === "number" && slippagePercent >= 0 && slippagePercent < 100;
+  const isValid = isSlippageValid && AMOUNT_PATTERN.test(String(amount));
+  if (!network || !token || !source || !destination || !isValid) throw new TypeError("not a request for a quote");
+  return { network, token, source, destination, amountIn: BigInt(amount), slippagePercent };
+}
+
+export function toPrintedQuote({
+  details,
+  steps = details?.steps,
+  ...quote
+}: DetailedQuote & Partial<QuoteWithSteps>): PrintedQuote {
+  const values = Object.entries({ ...quote, ...steps }).filter(([name]) => !DEADLINES.has(name));
+  return Object.fromEntries(values.map(([name, value]) => [name, String(value)]));
+}
+
+/** Returns the numbers of the blocks by slug. */
+export function listBlocks(chains: ComparisonCase["chains"]): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(chains).flatMap(([slug, { pin }]) => (pin.block === undefined ? [] : [[slug, Number(pin.block)]])),
+  );
+}
+
+/** Returns the names of the values that two quotes do not have in common. */
+export function listDifferences(quote: PrintedQuote, reference: PrintedQuote): readonly string[] {
+  return [...new Set([...Object.keys(quote), ...Object.keys(reference)])].filter(
+    (name) => quote[name] !== reference[name],
+  );
+}

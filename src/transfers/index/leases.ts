@@ -1,0 +1,240 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { Kysely } from "kysely";
+import { createAbortScope } from "../../resilience/abort-scope.js";
+import type { IndexDatabase } from "./database/index-database.js";
+import type { IndexTables } from "./database/schema.js";
+
+// A lease is a row with an expiry time, which its holder moves on. Nothing depends on a session, so that it works behind a
+// pooler, and all times are those of the database's clock. Each change of the holder increases the fence.
+
+/** A lease that is not renewed ends after this time. A new holder appears within this time and one retry interval. */
+const LEASE_MS = 6_000;
+/** Interval of `renew`. */
+export const HEARTBEAT_INTERVAL_MS = 1_500;
+const RETRY_INTERVAL_MS = 1_000;
+
+/** The exclusive right of one process to a piece of work. */
+export interface Lease {
+  /** Aborts when another process may have acquired the lease although this one has not released it. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+/** The process that holds a lease. */
+export interface LeaseHolder {
+  readonly pid: number;
+  /** Name of its machine; absent: this one. */
+  readonly host?: string;
+}
+
+interface HeldLease {
+  readonly fence: number;
+  readonly lost: AbortController;
+  /** When the last successful renewal was sent: the database's expiry time is later. */
+  renewedAt: number;
+}
+
+/** Grants leases to the processes that share an index: each for a piece of work that one process does for all. */
+export class Leases {
+  readonly #database: Pick<IndexDatabase, "transact" | "dialect" | "notify">;
+  readonly #now: () => number;
+  readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Unique to this process, also after a restart. */
+  readonly #holder = randomUUID();
+  readonly #held = new Map<string, HeldLease>();
+  readonly #waiting = new Set<() => void>();
+
+  /**
+   * @param clock `now` is monotonic, in milliseconds; `sleep` resolves when the time has passed or the signal fires
+   */
+  constructor(
+    database: Pick<IndexDatabase, "transact" | "dialect" | "notify">,
+    clock: {
+      readonly now: () => number;
+      readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+    },
+  ) {
+    this.#database = database;
+    this.#now = clock.now;
+    this.#sleep = clock.sleep;
+  }
+
+  /** Acquires a lease, or returns its holder. */
+  async acquire(name: string): Promise<Lease | LeaseHolder> {
+    const sentAt = this.#now();
+    const row = await this.#database.transact((transaction) => this.#tryAcquire(transaction, name));
+    if (row.holder !== this.#holder)
+      return row.host === hostname() ? { pid: row.pid } : { pid: row.pid, host: row.host };
+    const lease: HeldLease = { fence: row.fence, lost: new AbortController(), renewedAt: sentAt };
+    this.#held.set(name, lease);
+    return { lost: lease.lost.signal, release: () => this.#release(name, lease) };
+  }
+
+  /**
+   * Runs work under a lease: waits while another process holds it, begins again if it is lost, and releases it at the end.
+   * @param work ends soon after its signal fires
+   * @returns once the work is done or the signal fires
+   */
+  async run(
+    name: string,
+    listener: {
+      /** Called once when another process holds the lease. */
+      onLeaseHeld(holder: LeaseHolder): void;
+      /** Called when the state of the lease cannot be read, once until it can be read again; the attempt is repeated. */
+      onError(error: unknown): void;
+    },
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    let isHolderReported = false;
+    let isErrorReported = false;
+    while (!signal.aborted) {
+      const lease = await this.acquire(name).catch((error: unknown) => {
+        if (!isErrorReported) listener.onError(error);
+        isErrorReported = true;
+      });
+      if (lease !== undefined) isErrorReported = false;
+      if (lease !== undefined && "release" in lease) {
+        isHolderReported = false;
+        if (await runUnderLease(lease, signal, work)) return;
+      } else if (lease !== undefined) {
+        if (!isHolderReported) listener.onLeaseHeld(lease);
+        isHolderReported = true;
+      }
+      if (!signal.aborted) await this.#waitForRelease(signal);
+    }
+  }
+
+  /** Renews all leases of this process. Call it every `HEARTBEAT_INTERVAL_MS`. */
+  async renew(): Promise<void> {
+    if (this.#held.size === 0) return;
+    const sentAt = this.#now();
+    try {
+      const fences = await this.#database.transact((transaction) => this.#extend(transaction));
+      for (const [name, lease] of this.#held) {
+        if (fences.get(name) === lease.fence) lease.renewedAt = sentAt;
+        else if (lease.renewedAt < sentAt) this.#lose(name);
+      }
+    } catch {
+      // Whether the database has renewed them is unknown; it has not done so before the last success.
+    }
+    for (const [name, { renewedAt }] of this.#held) if (this.#now() - renewedAt >= LEASE_MS) this.#lose(name);
+  }
+
+  /**
+   * Fails unless this process still has every lease that it believes to have: what it writes is valid only then.
+   * @param transaction that of the writes
+   */
+  async assertHeld(transaction: Kysely<IndexTables>): Promise<void> {
+    if (this.#held.size === 0) return;
+    const names = [...this.#held.keys()];
+    const rows = await transaction.selectFrom("leases").select(["name", "fence"]).where("name", "in", names).execute();
+    const fences = new Map(rows.map(({ name, fence }) => [name, fence]));
+    if (names.every((name) => fences.get(name) === this.#held.get(name)?.fence)) return;
+    for (const name of names) this.#lose(name);
+    throw new Error("another process has taken over the index");
+  }
+
+  /** Ends the waits for leases that another process may have released. */
+  wake(): void {
+    for (const resume of this.#waiting) resume();
+  }
+
+  /** Returns the names of the leases that this process holds. */
+  list(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
+  async #tryAcquire(transaction: Kysely<IndexTables>, name: string) {
+    const { dialect } = this.#database;
+    const row = { holder: this.#holder, host: hostname(), pid: process.pid, expires_at: dialect.timeAfter(LEASE_MS) };
+    await transaction
+      .insertInto("leases")
+      .values({ name, ...row, fence: 1 })
+      .onConflict((conflict) =>
+        conflict
+          .column("name")
+          .doUpdateSet((eb) => ({ ...row, fence: eb("leases.fence", "+", 1) }))
+          .where((eb) =>
+            eb.or([eb("leases.expires_at", "<=", dialect.timeAfter(0)), eb("leases.holder", "=", row.holder)]),
+          ),
+      )
+      .execute();
+    return transaction
+      .selectFrom("leases")
+      .select(["holder", "host", "pid", "fence"])
+      .where("name", "=", name)
+      .executeTakeFirstOrThrow();
+  }
+
+  /** @returns the fences of the renewed leases by name */
+  async #extend(transaction: Kysely<IndexTables>): Promise<ReadonlyMap<string, number>> {
+    const { dialect } = this.#database;
+    const rows = await transaction
+      .updateTable("leases")
+      .set({ expires_at: dialect.timeAfter(LEASE_MS) })
+      .where("holder", "=", this.#holder)
+      .where("expires_at", ">", dialect.timeAfter(0))
+      .returning(["name", "fence"])
+      .execute();
+    return new Map(rows.map(({ name, fence }) => [name, fence]));
+  }
+
+  async #release(name: string, lease: HeldLease): Promise<void> {
+    if (this.#held.get(name) === lease) this.#held.delete(name);
+    const expires_at = this.#database.dialect.timeAfter(0);
+    const expire = async (transaction: Kysely<IndexTables>): Promise<void> => {
+      await transaction
+        .updateTable("leases")
+        .set({ expires_at })
+        .where("name", "=", name)
+        .where("holder", "=", this.#holder)
+        .where("fence", "=", lease.fence)
+        .execute();
+    };
+    // If this fails, the lease expires.
+    await this.#database.transact(expire).catch(() => {});
+    this.#database.notify("leases");
+  }
+
+  #lose(name: string): void {
+    const lease = this.#held.get(name);
+    this.#held.delete(name);
+    lease?.lost.abort();
+  }
+
+  #waitForRelease(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      // Ends the sleep when the wait is ended by `wake`.
+      const scope = createAbortScope(signal);
+      const resume = (): void => {
+        this.#waiting.delete(resume);
+        scope.cancel();
+        resolve();
+      };
+      this.#waiting.add(resume);
+      void this.#sleep(RETRY_INTERVAL_MS, scope.signal).then(resume);
+    });
+  }
+}
+
+/** @returns whether the work has ended by itself */
+async function runUnderLease(
+  lease: Lease,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const scope = createAbortScope(signal);
+  const abort = (): void => scope.cancel();
+  lease.lost.addEventListener("abort", abort, { once: true });
+  if (lease.lost.aborted) abort();
+  try {
+    await work(scope.signal);
+    return !lease.lost.aborted;
+  } finally {
+    lease.lost.removeEventListener("abort", abort);
+    scope.cancel();
+    await lease.release();
+  }
+}

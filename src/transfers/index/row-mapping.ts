@@ -1,0 +1,210 @@
+import { hexToBytes } from "../../chain/hex.js";
+import type { Chain } from "../../hop/networks.js";
+import type { SentTransfer, TransferDelivery } from "../status.js";
+import { type DeliveryOutcome, type HistoryStart, hasCompleteHistory, matchL1Delivery } from "./completion-matching.js";
+import { extractNonceFromCctpKey } from "./correlation-key.js";
+import type { EventPosition } from "./database/schema.js";
+import type { CoverageRow, FoundDelivery, TransferRow } from "./statements.js";
+
+// Maps rows to the types of the service.
+
+/** An indexed transfer with its delivery. */
+export interface IndexedTransfer {
+  readonly sent: SentTransfer;
+  readonly delivery: TransferDelivery | undefined;
+  /** Whether the sending block and, if there is one, the delivering block are final. */
+  readonly isFinal: boolean;
+  /** False when a delivery may belong to this transfer or to an equal one: `delivery` is undefined then. */
+  readonly isUnambiguous: boolean;
+  /**
+   * IDs of the other transfers of the same transaction, in log order: of the delivering transaction if the transfer was found
+   * by its hash, otherwise of the sending one.
+   */
+  readonly otherTransferIds: readonly string[];
+  /** undefined when the source chain is not indexed. */
+  readonly sourceCoverage: CoverageTimes | undefined;
+  /** undefined when the destination chain is not indexed. */
+  readonly destinationCoverage: CoverageTimes | undefined;
+}
+
+/** The contiguous range of a chain's blocks whose events are indexed. */
+export interface IndexCoverage {
+  /** The first block; 0 for the chain's beginning. */
+  readonly fromBlock: number;
+  /**
+   * Time of that block, Unix seconds; for the chain's beginning that of the first block with a contract of Hop, or 0 in rows of
+   * older versions. All later deliveries are indexed.
+   */
+  readonly fromTimestamp: number;
+  /** The last block; the one before the first while none was read. */
+  readonly toBlock: number;
+  /** Time of that block, Unix seconds. */
+  readonly toTimestamp: number;
+  /** When that block was observed as the chain's latest, in milliseconds since 1970. */
+  readonly observedAtMs: number;
+  /** The last block that was read when it was final. */
+  readonly finalizedBlock: number;
+}
+
+/** The part of a chain's coverage that statuses need; `fromTimestamp` is 0 for the chain's beginning. */
+export type CoverageTimes = Pick<IndexCoverage, "fromTimestamp" | "observedAtMs">;
+
+function toSentTransfer(row: TransferRow, source: Chain, destination: Chain): SentTransfer {
+  return {
+    kind: row.kind,
+    id: toTransferId(row),
+    token: row.token,
+    source,
+    destination,
+    transactionHash: row.transaction_hash,
+    blockNumber: row.block_number,
+    timestamp: row.timestamp,
+    logIndex: row.log_index,
+    account: row.account,
+    event: {
+      transferId: toEventTransferId(row),
+      destinationChainId: row.destination_chain_id,
+      recipient: row.recipient,
+      amount: BigInt(row.amount),
+      amountOutMin: BigInt(row.amount_out_min),
+      deadline: BigInt(row.deadline),
+      bonderFee: BigInt(row.bonder_fee),
+      relayer: row.relayer ?? undefined,
+    },
+  };
+}
+
+function toDelivery(row: FoundDelivery): TransferDelivery {
+  return {
+    transactionHash: row.transaction_hash,
+    blockNumber: row.block_number,
+    timestamp: row.timestamp ?? undefined,
+    bonder: row.bonder ?? undefined,
+  };
+}
+
+/** Returns the ID as in SentTransfer. */
+export function toTransferId(row: Pick<TransferRow, "kind" | "arrival_key" | "transaction_hash">): string {
+  return toEventTransferId(row) ?? row.transaction_hash;
+}
+
+/** Returns the ID as in TransferSentEvent: undefined for a transfer from L1. */
+function toEventTransferId({ kind, arrival_key }: Pick<TransferRow, "kind" | "arrival_key">): string | undefined {
+  switch (kind) {
+    case "l1":
+      return undefined;
+    case "l2":
+      return arrival_key;
+    case "cctp":
+      return String(extractNonceFromCctpKey(hexToBytes(arrival_key)));
+  }
+}
+
+/** Returns the delivery that a row was joined with. */
+function getJoinedDelivery(send: TransferRow): FoundDelivery | undefined {
+  const { delivery_hash, delivery_block, delivery_log_index, destination_chain_id, bonder } = send;
+  if (delivery_hash === null || delivery_block === null || delivery_log_index === null) return undefined;
+  return {
+    chain_id: destination_chain_id,
+    block_number: delivery_block,
+    log_index: delivery_log_index,
+    transaction_hash: delivery_hash,
+    bonder,
+    timestamp: send.delivery_timestamp,
+  };
+}
+
+/** Returns each send once, with its first delivery, in the order of chains and logs. */
+export function toSends<Row extends TransferRow>(rows: readonly Row[]): readonly Row[] {
+  if (rows.length < 2) return rows;
+  const sorted = rows.toSorted(
+    (a, b) =>
+      a.chain_id - b.chain_id ||
+      a.block_number - b.block_number ||
+      a.log_index - b.log_index ||
+      (a.delivery_block ?? 0) - (b.delivery_block ?? 0) ||
+      (a.delivery_log_index ?? 0) - (b.delivery_log_index ?? 0),
+  );
+  return sorted.filter((row, i) => {
+    const previous = sorted[i - 1];
+    return previous === undefined || !isSamePosition(row, previous);
+  });
+}
+
+function isBlockFinal(blockNumber: number, finalTo: number | null): boolean {
+  return finalTo !== null && blockNumber <= finalTo;
+}
+
+export function isSamePosition(a: EventPosition, b: EventPosition): boolean {
+  return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
+}
+
+/** Returns where the histories of both chains of a send begin; undefined for a chain that is not indexed. */
+export function getHistoryStarts(send: TransferRow) {
+  return {
+    source: toHistoryStart(send.source_from_block, send.source_from_timestamp),
+    destination: toHistoryStart(send.destination_from_block, send.destination_from_timestamp),
+  };
+}
+
+/** Converts the columns of a cursor that were joined to a send. */
+function toHistoryStart(fromBlock: number | null, fromTimestamp: number | null): HistoryStart | undefined {
+  if (fromBlock === null || fromTimestamp === null) return undefined;
+  return { from_block: fromBlock, from_timestamp: fromTimestamp };
+}
+
+/** @param start undefined: the chain is not indexed */
+function toCoverageTimes(start: HistoryStart | undefined, observedAtMs: number | null): CoverageTimes | undefined {
+  if (start === undefined || observedAtMs === null) return undefined;
+  return { fromTimestamp: hasCompleteHistory(start) ? 0 : start.from_timestamp, observedAtMs };
+}
+
+export function toCoverage(cursor: CoverageRow): IndexCoverage {
+  return {
+    fromBlock: cursor.from_block,
+    fromTimestamp: cursor.from_timestamp,
+    toBlock: cursor.to_block,
+    toTimestamp: cursor.to_timestamp ?? cursor.from_timestamp,
+    observedAtMs: cursor.observed_at,
+    finalizedBlock: cursor.final_to,
+  };
+}
+
+/**
+ * Matches a send to the delivery that it was joined with.
+ * @param send one that is alone: of equal transfers from L1, no statement can tell
+ */
+export function matchJoinedDelivery(send: TransferRow): DeliveryOutcome {
+  const delivery = getJoinedDelivery(send);
+  if (send.kind !== "l1") return { delivery, isUnambiguous: true };
+  return matchL1Delivery(send, {
+    equalSends: [send],
+    deliveries: delivery === undefined ? [] : [delivery],
+    ...getHistoryStarts(send),
+  });
+}
+
+/** Converts a send with its delivery; nothing for a network without its chains. */
+export function toIndexedTransfer(
+  chains: ReadonlyMap<number, Chain>,
+  send: TransferRow,
+  { delivery, isUnambiguous }: DeliveryOutcome,
+  otherTransferIds: readonly string[],
+): readonly IndexedTransfer[] {
+  const source = chains.get(send.chain_id);
+  const destination = chains.get(send.destination_chain_id);
+  if (source === undefined || destination === undefined) return [];
+  const starts = getHistoryStarts(send);
+  const transfer: IndexedTransfer = {
+    sent: toSentTransfer(send, source, destination),
+    delivery: delivery && toDelivery(delivery),
+    isFinal:
+      isBlockFinal(send.block_number, send.source_final_to) &&
+      (delivery === undefined || isBlockFinal(delivery.block_number, send.destination_final_to)),
+    isUnambiguous,
+    otherTransferIds,
+    sourceCoverage: toCoverageTimes(starts.source, send.source_observed_at),
+    destinationCoverage: toCoverageTimes(starts.destination, send.destination_observed_at),
+  };
+  return [transfer];
+}

@@ -1,0 +1,102 @@
+import { setImmediate } from "node:timers/promises";
+import type { ChainClients } from "../../chain/chains.js";
+import type { Chain, Network } from "../../hop/networks.js";
+import { FairSemaphore } from "../../resilience/fair-semaphore.js";
+import type { MaybePromise } from "../../resilience/maybe-async.js";
+import type { Waiters } from "../../resilience/waiters.js";
+import type { LookupContext, TransferQuery } from "../sources/transfer-source.js";
+import type { TransferStatus } from "../status.js";
+import type { StatusCache } from "../status-cache.js";
+import type { Presented } from "./followed-transfer.js";
+import type { WatchTarget } from "./watch-lifecycle.js";
+
+/** What followers look up. */
+export interface TransferLookups<M> {
+  /**
+   * Returns the statuses of a target's transfers; none when nobody knows the target.
+   * @throws ServiceError as TransferSource.resolve
+   */
+  findAll(target: WatchTarget, waiters: Waiters): Promise<readonly TransferStatus[]>;
+  /** Looks a transfer up again, past what is cached. @throws ServiceError as TransferSource.resolve */
+  refresh(network: Network, query: TransferQuery, waiters: Waiters): Promise<TransferStatus | undefined>;
+  /** Makes the message of a status. @throws ServiceError when the details cannot be read now */
+  present(
+    status: TransferStatus,
+    view: Pick<WatchTarget, "network" | "isFull">,
+    waiters: Waiters,
+  ): MaybePromise<Presented<M>>;
+  /** Returns whether a block is final. Never rejects. */
+  isFinal(
+    network: Network,
+    chain: Chain,
+    block: { readonly number: number; readonly timestamp?: number },
+  ): Promise<boolean>;
+}
+
+/** Transfers of one transaction that are watched; the others are left out. */
+export const MAX_TRANSFERS_PER_TRANSACTION = 100;
+/** Concurrent lookups for one caller's watches; for all watches twice as many. */
+const MAX_LOOKUPS_PER_CALLER = 8;
+
+export interface WatchLookupsOptions<M> extends Pick<TransferLookups<M>, "isFinal"> {
+  readonly chains: Pick<ChainClients, "forNetwork">;
+  readonly statusCache: Pick<StatusCache, "find" | "refresh">;
+  readonly present: (status: TransferStatus, isFull: boolean, context: LookupContext) => MaybePromise<Presented<M>>;
+  /** Longest time of a lookup, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Monotonic clock, in milliseconds. */
+  readonly now: () => number;
+}
+
+/** The lookups of watches. They share the status cache, its budgets and its limits with the other operations. */
+export class WatchLookups<M> implements TransferLookups<M> {
+  readonly isFinal: TransferLookups<M>["isFinal"];
+  readonly #options: WatchLookupsOptions<M>;
+  readonly #semaphore = new FairSemaphore(MAX_LOOKUPS_PER_CALLER);
+
+  constructor(options: WatchLookupsOptions<M>) {
+    this.#options = options;
+    this.isFinal = options.isFinal;
+  }
+
+  async findAll(target: WatchTarget, waiters: Waiters): Promise<readonly TransferStatus[]> {
+    const { network, kind, value } = target;
+    const find = (query: TransferQuery) =>
+      this.#run(network, waiters, (context) => this.#options.statusCache.find(query, context));
+    if (kind === "id") {
+      const status = await find({ transferId: value, transactionHash: undefined });
+      return status === undefined ? [] : [status];
+    }
+    const first = await find({ transferId: undefined, transactionHash: value });
+    if (first === undefined) return [];
+    const otherIds = first.otherTransferIds.slice(0, MAX_TRANSFERS_PER_TRANSACTION - 1);
+    const others = await Promise.all(otherIds.map((transferId) => find({ transactionHash: value, transferId })));
+    return [first, ...others.filter((status) => status !== undefined)];
+  }
+
+  refresh(network: Network, query: TransferQuery, waiters: Waiters): Promise<TransferStatus | undefined> {
+    return this.#run(network, waiters, (context) => this.#options.statusCache.refresh(query, context));
+  }
+
+  present(
+    status: TransferStatus,
+    view: Pick<WatchTarget, "network" | "isFull">,
+    waiters: Waiters,
+  ): Promise<Presented<M>> {
+    return this.#run(view.network, waiters, (context) => this.#options.present(status, view.isFull, context));
+  }
+
+  /** Does work of followers in the first turn that comes to one of the callers. */
+  #run<T>(network: Network, waiters: Waiters, work: (context: LookupContext) => MaybePromise<T>): Promise<T> {
+    const { signal } = waiters;
+    return this.#semaphore.acquire(waiters, signal, async (caller) => {
+      // Where many streams are reset at once, its turn comes as the one before it leaves: it may be the next to leave.
+      await setImmediate();
+      signal.throwIfAborted();
+      const { chains, timeoutMs, now } = this.#options;
+      const deadline = now() + timeoutMs;
+      const remainingMs = (): number => deadline - now();
+      return work({ network, chains: chains.forNetwork(network.slug), caller, waiters, signal, remainingMs });
+    });
+  }
+}

@@ -1,0 +1,105 @@
+import { gzipSync } from "node:zlib";
+import { Code, type ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  compressionGzip,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
+import { BridgeService } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { envelope, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+
+// Requests with more messages or members than one may have, in each form that a request can take.
+
+const compression = { sendCompression: compressionGzip, compressMinBytes: 0 };
+const transports: readonly (readonly [string, (baseUrl: string) => Transport])[] = [
+  ["Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect JSON", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })],
+  ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
+  ["gRPC JSON", (baseUrl) => createGrpcTransport({ baseUrl, useBinaryFormat: false })],
+  ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
+  ["compressed Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", ...compression })],
+  [
+    "compressed Connect JSON",
+    (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false, ...compression }),
+  ],
+  ["compressed gRPC", (baseUrl) => createGrpcTransport({ baseUrl, ...compression })],
+  ["compressed gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", ...compression })],
+];
+
+describeOnBothPaths(() => {
+  test.each(transports)("over %s, a batch may have 100 requests", async (_, createTransport) => {
+    const { url, accessLines, internalErrors } = await startTestServer();
+    const client = createClient(BridgeService, createTransport(url));
+    const batch = (count: number) => client.batchGetQuotes({ requests: Array(count).fill({ rpcUrl: { a: "b" } }) });
+    await batch(100);
+    for (const count of [101, 2_500]) {
+      const error = await batch(count).then(
+        () => undefined,
+        (reason: unknown) => reason as ConnectError,
+      );
+      expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "requests has more than 100 items" });
+      expect(error?.findDetails(ErrorInfoSchema)).toMatchObject([
+        { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "requests" } },
+      ]);
+    }
+    expect(accessLines.map(({ code }) => code)).toEqual(["ok", "invalid_argument", "invalid_argument"]);
+    expect(internalErrors).toEqual([]);
+  });
+
+  test.each(transports)("over %s, a watch may have 2,000 members", async (_, createTransport) => {
+    const { url, accessLines, internalErrors } = await startTestServer();
+    const client = createClient(BridgeService, createTransport(url));
+    async function watch(count: number): Promise<void> {
+      for await (const _message of client.watchTransfers({ transferId: Array(count).fill("1") }));
+    }
+    await watch(1_900);
+    const error = await watch(2_001).catch((reason: unknown) => reason as ConnectError);
+    expect(error).toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: "the request has more than 2000 members",
+      details: [expect.anything()],
+    });
+    expect(accessLines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
+    expect(internalErrors).toEqual([]);
+  });
+
+  const deepJson = Buffer.from(`{"x":${"[".repeat(16)}${"]".repeat(16)}}`);
+  test.each([
+    ["uncompressed", "", deepJson],
+    ["compressed", "gzip", gzipSync(deepJson)],
+  ])("GET over Connect, %s", async (_, encoding, message) => {
+    const { port } = await startTestServer();
+    const query = `encoding=json&base64=1&compression=${encoding || "identity"}&message=${message.toString("base64url")}`;
+    const { status, body } = await sendHttp1(port, `${QUOTE_PATH}?${query}`);
+    expect([status, JSON.parse(body)]).toMatchObject([
+      400,
+      { code: "invalid_argument", message: "the request is nested deeper than 16 levels" },
+    ]);
+  });
+
+  const manyFields = Buffer.from("a00600".repeat(2_001), "hex");
+  test.each([
+    ["application/grpc-web+proto", QUOTE_PATH],
+    ["application/grpc-web+proto", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"],
+  ])("counts in later messages, %s %s", async (type, path) => {
+    const { port } = await startTestServer();
+    const body = Buffer.concat([envelope(Buffer.alloc(0)), envelope(gzipSync(manyFields), 1)]);
+    const headers = { "content-type": type, "grpc-encoding": "gzip" };
+    const response = await sendHttp2(port, path, { method: "POST", headers, body });
+    expect(`${response.headers["grpc-message"]} ${response.body}`.replaceAll("%20", " ")).toContain(
+      "the request has more than 2000 members",
+    );
+  });
+});
+
+test("answers a compressed request by a compressed response where its caller does not say what it accepts", async () => {
+  const { port } = await startTestServer();
+  const body = gzipSync(JSON.stringify({ amount: "1".repeat(2_000) }));
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const response = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
+  expect([response.status, response.headers["content-encoding"]]).toEqual([200, "gzip"]);
+});

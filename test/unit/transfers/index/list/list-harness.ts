@@ -1,0 +1,78 @@
+import type { CursorRow, EventRows } from "../../../../../src/transfers/index/database/schema.js";
+import type { ListPosition } from "../../../../../src/transfers/index/list/page-statement.js";
+import { type TransferFilter, TransferLister } from "../../../../../src/transfers/index/list/transfer-lister.js";
+import type { TransferIndex } from "../../../../../src/transfers/index/transfer-index.js";
+import type { TransferStatus } from "../../../../../src/transfers/status.js";
+import { addressFromName, hashFromName, mainnetNetwork } from "../support/hop-events.js";
+
+export const NOW_MS = 1_800_000_000_000;
+export const ACCOUNT = addressFromName("account");
+
+/** Writes the index of one test, block after block. */
+export function createIndexWriter(index: TransferIndex) {
+  const block = (number: number) => ({
+    number,
+    hash: hashFromName(`block ${number}`),
+    timestamp: 1_700_000_000 + number,
+  });
+  async function readCursor(chainId: number): Promise<CursorRow> {
+    const cursor = await index.store.readCursor(chainId);
+    if (cursor === undefined) throw new Error("no cursor");
+    return cursor;
+  }
+  return {
+    /** Starts the index of chains after a final block. */
+    async initialize(chainIds: readonly number[], number = 1): Promise<void> {
+      for (const chainId of chainIds) await index.store.initializeCursor(chainId, block(number));
+    },
+    async advance(chainId: number, number: number, rows: Partial<EventRows>): Promise<void> {
+      const options = { to: block(number), isFinal: false, observedAtMs: NOW_MS };
+      await index.store.advance(
+        await readCursor(chainId),
+        { sends: [], deliveries: [], commits: [], ...rows },
+        options,
+      );
+    },
+    async prepend(chainId: number, from: number, rows: Partial<EventRows>): Promise<void> {
+      const cursor = await readCursor(chainId);
+      await index.store.prepend(cursor, block(from), { sends: [], deliveries: [], commits: [], ...rows });
+    },
+    async rollBack(chainId: number, number: number): Promise<void> {
+      await index.store.rollBack(await readCursor(chainId), block(number));
+    },
+    async finalize(chainId: number, number: number, rows: Partial<EventRows>): Promise<void> {
+      const cursor = await readCursor(chainId);
+      await index.store.finalize(cursor, block(number), { sends: [], deliveries: [], commits: [], ...rows });
+    },
+  };
+}
+
+/** Lists transfers of an index page by page. */
+export function createListHarness(index: TransferIndex) {
+  const lister = new TransferLister((query) => query(index.reader), mainnetNetwork);
+  const context = { caller: "caller", signal: new AbortController().signal };
+
+  async function readPage(filter: Partial<TransferFilter>, after: ListPosition | undefined, pageSize: number) {
+    const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
+    return lister.list({ account: ACCOUNT, ...any, ...filter }, after, pageSize, context);
+  }
+
+  /** Reads all pages; `between` runs before each but the first. */
+  async function readAll(
+    filter: Partial<TransferFilter> = {},
+    pageSize = 50,
+    between: () => Promise<void> = async () => {},
+  ): Promise<readonly (readonly TransferStatus[])[]> {
+    const pages: (readonly TransferStatus[])[] = [];
+    let after: ListPosition | undefined;
+    do {
+      if (after !== undefined) await between();
+      const page = await readPage(filter, after, pageSize);
+      pages.push(page.transfers);
+      after = page.next;
+    } while (after !== undefined);
+    return pages;
+  }
+
+  return { lister, readPage, readAll };
+}

@@ -1,0 +1,178 @@
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { hexToBytes } from "../../../../src/chain/hex.js";
+import type { MaybePromise } from "../../../../src/resilience/maybe-async.js";
+import { encodeCctpKey } from "../../../../src/transfers/index/correlation-key.js";
+import type { IndexReader } from "../../../../src/transfers/index/index-reader.js";
+import { LIST_START } from "../../../../src/transfers/index/list/transfer-lister.js";
+import { openIndex } from "../../../support/index/open-index.js";
+import { explainQuery, openRecordedIndex } from "../../../support/index/recorded-statements.js";
+import { useTemporaryFolder } from "../../../support/temporary-folder.js";
+import { addressFromName, hashFromName } from "./support/hop-events.js";
+import {
+  ARBITRUM_CHAIN_ID,
+  bytesFromName,
+  createDeliveryRow,
+  createSendRow,
+  OPTIMISM_CHAIN_ID,
+} from "./support/index-rows.js";
+
+const folder = useTemporaryFolder();
+let file: string;
+beforeAll(async () => {
+  file = `${folder()}/index`;
+  await fillIndex();
+});
+
+/** The statements that the reader has run. */
+const executed: string[] = [];
+const close: (() => unknown)[] = [];
+afterEach(() => {
+  for (const end of close.splice(0)) end();
+});
+
+async function openReader(): Promise<IndexReader> {
+  const index = await openRecordedIndex(file, executed);
+  close.push(() => index.close());
+  executed.length = 0;
+  return index.reader;
+}
+
+async function fillIndex(): Promise<void> {
+  const index = await openIndex(file);
+  const nonce = encodeCctpKey(2, 77n) ?? Buffer.alloc(0);
+  // Anybody can send and deliver as many in one transaction.
+  const hundred = Array.from({ length: 100 }, (_, index) => bytesFromName(`one of a hundred ${index}`));
+  const sends = [
+    ...hundred.map((key) => createSendRow(key, "sends a hundred")),
+    ...hundred.map(() => createSendRow(bytesFromName("a hundred"), "sends a hundred from L1", { kind: "l1" })),
+    ...hundred.map((_, index) =>
+      createSendRow(bytesFromName(`one of a pair ${index}`), `sends pair ${index >> 1}`, {
+        account: hexToBytes(addressFromName("sender of pairs")),
+      }),
+    ),
+    createSendRow(bytesFromName("pending"), "sends pending"),
+    createSendRow(bytesFromName("bonded"), "sends bonded"),
+    createSendRow(bytesFromName("first of two"), "sends two"),
+    createSendRow(bytesFromName("second of two"), "sends two"),
+    createSendRow(nonce, "burns", { kind: "cctp" }),
+    createSendRow(bytesFromName("values"), "sends from L1", { kind: "l1" }),
+    createSendRow(bytesFromName("delivered values"), "sends from L1, delivered", { kind: "l1" }),
+    createSendRow(bytesFromName("equal values"), "sends from L1", {
+      kind: "l1",
+      transaction_hash: bytesFromName("first"),
+    }),
+    createSendRow(bytesFromName("equal values"), "sends from L1", {
+      kind: "l1",
+      transaction_hash: bytesFromName("second"),
+    }),
+    createSendRow(bytesFromName("twice"), "sends from L1, delivered twice", { kind: "l1" }),
+  ];
+  const deliveries = [
+    ...hundred.map((key) => createDeliveryRow(key, "bonds a hundred")),
+    createDeliveryRow(bytesFromName("bonded"), "bonds one"),
+    createDeliveryRow(bytesFromName("first of two"), "bonds two"),
+    createDeliveryRow(bytesFromName("second of two"), "bonds two"),
+    createDeliveryRow(bytesFromName("delivered values"), "completes"),
+    createDeliveryRow(bytesFromName("twice"), "completes"),
+    createDeliveryRow(bytesFromName("twice"), "completes"),
+  ];
+  for (const [chainId, rows] of [
+    [OPTIMISM_CHAIN_ID, { sends, deliveries: [], commits: [] }],
+    [ARBITRUM_CHAIN_ID, { sends: [], deliveries, commits: [] }],
+  ] as const) {
+    const block = { number: 0, hash: hashFromName("block 0"), timestamp: 1_700_000_000 };
+    await index.store.initializeCursor(chainId, block);
+    const cursor = await index.store.readCursor(chainId);
+    if (cursor === undefined) throw new Error("the index has no cursor");
+    const to = { number: 1, hash: hashFromName("block 1"), timestamp: 1_700_000_002 };
+    await index.store.advance(cursor, rows, { to, isFinal: true, observedAtMs: 0 });
+  }
+  index.close();
+}
+
+const byId = (name: string) => (reader: IndexReader) => reader.findByTransferId(hashFromName(name));
+const byHash = (name: string) => (reader: IndexReader) => reader.findByTransactionHash(hashFromName(name));
+const lookups: readonly [string, number, (reader: IndexReader) => MaybePromise<readonly unknown[]>, number][] = [
+  ["a bonded transfer by ID", 1, byId("bonded"), 1],
+  ["a pending transfer by ID", 1, byId("pending"), 1],
+  ["a transfer by its sending transaction", 1, byHash("sends bonded"), 1],
+  ["a transfer by its delivering transaction", 3, byHash("bonds one"), 1],
+  ["a CCTP transfer by nonce", 1, (reader) => reader.findByTransferId("77"), 1],
+  ["an unknown nonce", 1, (reader) => reader.findByTransferId("78"), 0],
+  ["an unknown ID", 2, byId("unknown"), 0],
+  ["an unknown transaction", 2, byHash("unknown"), 0],
+  // A transaction around them, so that they read one state.
+  ["one of two transfers of a transaction", 1 + 4, byId("second of two"), 1],
+  ["two transfers by their sending transaction", 1 + 3, byHash("sends two"), 2],
+  ["two transfers by their delivering transaction", 2 + 5, byHash("bonds two"), 2],
+  ["a hundred transfers by their delivering transaction", 2 + 5, byHash("bonds a hundred"), 100],
+  ["a transfer from L1 by its transaction", 1, byHash("sends from L1"), 1],
+  ["a transfer from L1 by ID", 2, byId("sends from L1, delivered"), 1],
+  ["one of two equal transfers from L1 by its transaction", 1 + 5, byHash("first"), 1],
+  ["one of two equal transfers from L1 by ID", 2 + 6, byId("second"), 1],
+  ["a hundred equal transfers from L1 by their transaction", 1 + 5, byHash("sends a hundred from L1"), 100],
+  ["a transfer from L1 with two deliveries", 1 + 5, byHash("sends from L1, delivered twice"), 1],
+];
+
+test.each(lookups)("%s takes %i statements", async (_, statements, find, found) => {
+  const reader = await openReader();
+  expect(await find(reader)).toHaveLength(found);
+  expect(executed, executed.join("\n")).toHaveLength(statements);
+});
+
+test("a page of transfers whose transactions sent several takes one statement for all of those", async () => {
+  const reader = await openReader();
+  const account = addressFromName("sender of pairs");
+  const page = await reader.readPage({ account, after: LIST_START, rows: 100, limit: 100, filter: {} });
+  expect(page.entries).toHaveLength(100);
+  expect(page.entries.map(({ transfer }) => transfer.otherTransferIds.length)).toEqual(Array(100).fill(1));
+  // The first attempt finds out that the page takes further statements, of one state.
+  expect(executed, executed.join("\n")).toHaveLength(1 + 4);
+});
+
+test("the coverage of all chains takes one statement", async () => {
+  const reader = await openReader();
+  expect((await reader.readCoverage()).get("optimism")).toMatchObject({ toBlock: 1 });
+  expect(executed).toHaveLength(1);
+});
+
+test("a lookup together with the coverage reads one state", async () => {
+  const reader = await openReader();
+  const query = { transactionHash: hashFromName("unknown"), transferId: undefined };
+  const { transfers, coverage } = await reader.findCovered(query);
+  expect([transfers.length, coverage.size]).toEqual([0, 2]);
+  expect([executed[0], executed.at(-1), executed.length]).toEqual(["begin", "commit", 5]);
+});
+
+test("the tree of a transfer takes four statements, each of which reads the rows of one bridge and destination alone", async () => {
+  const reader = await openReader();
+  const [transfer] = await reader.findByTransferId(hashFromName("pending"));
+  if (transfer === undefined) throw new Error("no transfer");
+  executed.length = 0;
+  await reader.readTree(transfer.sent);
+  expect([executed[0], executed.at(-1), executed.length], executed.join("\n")).toEqual(["begin", "commit", 6]);
+  const plans = await Promise.all(executed.slice(2, -1).map((statement) => explainQuery(file, statement)));
+  const bridge = "chain_id=? AND token=? AND destination_chain_id=?";
+  expect(plans).toEqual([
+    [`SEARCH commits USING INDEX commits_bridge (${bridge} AND (block_number,log_index)<(?,?))`],
+    [`SEARCH commits USING INDEX commits_bridge (${bridge} AND (block_number,log_index)>(?,?))`],
+    [
+      `SEARCH sends USING INDEX sends_bridge (${bridge} AND (block_number,log_index)>(?,?) AND (block_number,log_index)<(?,?))`,
+    ],
+  ]);
+});
+
+test("no statement reads more rows than those of its key", async () => {
+  const reader = await openReader();
+  for (const [, , find] of lookups) await find(reader);
+  const statements = [...new Set(executed)].filter((statement) =>
+    / where .*(arrival_key|transaction_hash)/.test(statement),
+  );
+  const plans = await Promise.all(statements.map((statement) => explainQuery(file, statement)));
+  const steps = plans
+    .flat()
+    .filter((detail) => !detail.startsWith("USE TEMP B-TREE") && !detail.startsWith("CORRELATED"));
+  expect(steps.length).toBeGreaterThan(0);
+  const keyed = /^SEARCH .* USING (COVERING )?INDEX ((sends|deliveries)_(arrival_key|transaction_hash)|\S*cursors\S*) /;
+  expect(steps.filter((detail) => !keyed.test(detail))).toEqual([]);
+});

@@ -1,0 +1,149 @@
+import { vi } from "vitest";
+import { Scheduler } from "../../../../src/resilience/scheduler.js";
+import type { Waiters } from "../../../../src/resilience/waiters.js";
+import type { IndexChangeFeed } from "../../../../src/transfers/index/change-feed.js";
+import type { EventRows } from "../../../../src/transfers/index/database/schema.js";
+import type { TransferIndex } from "../../../../src/transfers/index/transfer-index.js";
+import type { TransferStatus } from "../../../../src/transfers/status.js";
+import { type AccountSource, AccountStates } from "../../../../src/transfers/watch/account-states.js";
+import { ChangeHistory } from "../../../../src/transfers/watch/change-history.js";
+import { Followers } from "../../../../src/transfers/watch/followers.js";
+import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
+import { TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
+import { openIndex } from "../../../support/index/open-index.js";
+import { createIndexWriter, createListHarness } from "../index/list/list-harness.js";
+import { addressFromName, mainnetNetwork } from "../index/support/hop-events.js";
+import {
+  ARBITRUM_CHAIN_ID,
+  bytesFromName,
+  createDeliveryRow,
+  createSendRow,
+  OPTIMISM_CHAIN_ID,
+} from "../index/support/index-rows.js";
+import { CallerStub } from "./watch-world.js";
+
+/** Sender and recipient of all transfers of `send`. */
+export const SENDER = addressFromName("by");
+export const RECIPIENT = addressFromName("to");
+
+export const send = (name: string): EventRows["sends"][number] => createSendRow(bytesFromName(name), `sends ${name}`);
+
+const atBlock = (block: number, sends: EventRows["sends"]): EventRows["sends"] =>
+  sends.map((row) => ({ ...row, block_number: block }));
+
+const createDeliveries = (block: number, names: readonly string[]): EventRows["deliveries"] =>
+  names.map((name) => createDeliveryRow(bytesFromName(name), `delivers ${name}`, block));
+
+/** An index in a file, written as the sync does, and its chains. */
+export async function openTestIndex(file: string) {
+  const index = await openIndex(file);
+  const writer = createIndexWriter(index);
+  await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
+  return {
+    index,
+    send: (block: number, ...sends: EventRows["sends"]) =>
+      writer.advance(OPTIMISM_CHAIN_ID, block, { sends: atBlock(block, sends) }),
+    deliver: (block: number, ...names: string[]) =>
+      writer.advance(ARBITRUM_CHAIN_ID, block, {
+        deliveries: createDeliveries(block, names),
+      }),
+    rollBackSource: (block: number) => writer.rollBack(OPTIMISM_CHAIN_ID, block),
+    rollBackDestination: (block: number) => writer.rollBack(ARBITRUM_CHAIN_ID, block),
+    initialize: writer.initialize,
+    sendFrom: (chainId: number, block: number, ...sends: EventRows["sends"]) =>
+      writer.advance(chainId, block, { sends: atBlock(block, sends) }),
+    finalizeDestination: (block: number, ...names: string[]) =>
+      writer.finalize(ARBITRUM_CHAIN_ID, block, { deliveries: createDeliveries(block, names) }),
+    finalizeSource: (block: number, ...sends: EventRows["sends"]) =>
+      writer.finalize(OPTIMISM_CHAIN_ID, block, { sends: atBlock(block, sends) }),
+  };
+}
+
+export type TestIndex = Awaited<ReturnType<typeof openTestIndex>>;
+
+const fail = (): never => {
+  throw new Error("no transfer is watched by its ID or hash");
+};
+const NO_LOOKUPS = { findAll: fail, refresh: fail, present: fail, isFinal: fail };
+
+/** Watches of accounts over an index. Time stands still except in `advance`. */
+export function createAccountWorld(index: TransferIndex) {
+  const now = (): number => Date.now();
+  const { lister } = createListHarness(index);
+  const context = { caller: "watch", signal: new AbortController().signal };
+  const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
+  const world = {
+    substate: "WAITING_FOR_SETTLEMENT",
+    ...{ isDown: false, lists: 0, finds: 0, presented: 0, feed: index.changes as IndexChangeFeed },
+    /** What the index answers is held back until it resolves. */
+    held: Promise.resolve(),
+    /** IDs of transfers whose details cannot be read. */
+    unreadable: new Set<string>(),
+    /** Who waits for each of the reads. */
+    reads: [] as Waiters[],
+  };
+  const assertUp = (): void => {
+    if (world.isDown) throw new Error("the index is down");
+  };
+  const scheduler = new Scheduler();
+  const history = new ChangeHistory(() => world.feed, scheduler);
+  const source: AccountSource<TransferStatus> = {
+    isIndexed: (network) => network === mainnetNetwork,
+    async listTransfers(account, limit, waiters) {
+      world.lists += 1;
+      world.reads.push(waiters);
+      assertUp();
+      const { transfers } = await lister.list({ account, ...any }, undefined, limit, context);
+      await world.held;
+      return transfers;
+    },
+    async findTransfers({ transferId, transactionHash }) {
+      world.finds += 1;
+      assertUp();
+      const transfers = await lister.find(transferId, transactionHash, context);
+      await world.held;
+      return transfers;
+    },
+    present(status, { isFull }) {
+      world.presented += 1;
+      if (world.unreadable.has(status.sent.id)) throw new Error("the chain does not respond");
+      const text = `${status.sent.id} ${status.state} ${status.delivery?.transactionHash} ${isFull && status.isFinal} ${isFull && world.substate}`;
+      const stage = status.delivery === undefined ? 0 : 4;
+      return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
+    },
+  };
+  const accounts = new AccountStates(source, history, now, new AbortController().signal);
+  const followers = new Followers<TransferStatus>({
+    now,
+    wallNow: now,
+    scheduler,
+    lookups: NO_LOOKUPS,
+    getChains: fail,
+    indexedNetwork: mainnetNetwork,
+    onPoll: fail,
+  });
+  const watcher = new TransferWatcher<TransferStatus>({
+    ...{ followers, accounts, history, scheduler, random: () => 0, onEvent: () => {} },
+    ...{ maxLifetimeMs: 3_600_000, maxWatches: 0, maxWatchesPerCaller: 0 },
+  });
+  return Object.assign(world, {
+    watcher,
+    open(
+      account = SENDER,
+      { resumeToken = "", caller = "me", isFull = false, stub = new CallerStub(), network = mainnetNetwork } = {},
+    ): CallerStub {
+      stub.watch = watcher.openAccount({ network, account, isFull, resumeToken, caller }, stub);
+      if (stub.ending !== "open") stub.watch.onEnd();
+      return stub;
+    },
+    advance: (ms: number) => vi.advanceTimersByTimeAsync(ms),
+  });
+}
+
+/** What a caller got, as texts; bookmarks only if `withBookmarks`. */
+export function describeEvents({ events }: CallerStub, names: readonly string[], withBookmarks = false): string[] {
+  const nameOf = (id = ""): string => names.find((name) => id === `0x${bytesFromName(name).toString("hex")}`) ?? id;
+  return events
+    .filter(({ kind }) => withBookmarks || kind !== "bookmark")
+    .map(({ kind, state, id }) => (kind === "bookmark" ? kind : `${nameOf(id)} ${kind === "unknown" ? kind : state}`));
+}
