@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { FlakyTestsReporter } from "./test/support/flaky-tests-reporter.js";
 
 /** Starts one local Hop network for all tests of a project. */
 const globalSetup = "test/support/service/local-network-setup.ts";
@@ -24,6 +25,9 @@ export default defineConfig({
     // More than two cores have work for: many tests only wait.
     maxWorkers: 3,
     setupFiles: ["test/support/random-seed.ts"],
+    // Set by .ci/run alone: one flaky test of nine thousand must not hold up a change, but it is named.
+    retry: Number(process.env.TEST_RETRIES ?? 0),
+    reporters: ["default", new FlakyTestsReporter()],
     projects: [
       {
         extends: true,
