@@ -2,12 +2,12 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_ROUTE, getTypicalAmount } from "../../web/quote/default-quote.js";
 import { sampleAmounts } from "../../web/quote/rate-curve.js";
-import { parseAmount } from "../../web/shared/format/amounts.js";
+import { formatPercent, parseAmount } from "../../web/shared/format/amounts.js";
 import { openBrowserPage } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
-import { fetchQuote, ROUTE } from "./quote-page.js";
+import { fetchDetails, fetchQuote, ROUTE, readText } from "./quote-page.js";
 
 /** Counts the pixels of the curve that have a colour. */
 async function countPixels(page: Page, [red, green, blue]: readonly [number, number, number]): Promise<unknown> {
@@ -49,15 +49,16 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
       const expected = await fetchQuote(gateway(), raw(sent));
       expect([raw(received), raw(fee)]).toEqual([expected.estimatedReceived, expected.bonderFee]);
     }
-    // The largest amount moves the pools a lot, the quoted one hardly.
-    const impacts = await page.locator("#curve-table tbody td:last-child").allTextContents();
+    const cells = (column: string) => page.locator(`#curve-table tbody td:nth-of-type(${column})`).allTextContents();
+    const impacts = await cells("4");
+    // The largest amount moves the pools a lot. The API says how much, here and beside the quote.
     expect(Number.parseFloat(impacts.at(-1) ?? "")).toBeGreaterThan(50);
-    expect(Number.parseFloat(impacts[0] ?? "")).toBe(0);
+    const { details } = await fetchDetails(gateway(), "20000000000");
+    expect(impacts[16]).toBe(formatPercent((details.priceImpact ?? Number.NaN) / 100));
+    expect(await readText(page, "priceImpact")).toBe(impacts[16]);
+    expect(new Set(await cells("5"))).toEqual(new Set(["yes"]));
     expect(await page.locator("#curve-summary").textContent()).toMatch(
-      /^The price impact exceeds 1 % at \d{3},000 USDT\. /,
-    );
-    expect(await page.locator("#quote-impact").textContent()).toBe(
-      `${impacts[16]} compared with the rate for 200 USDT`,
+      /^The price impact is more than 1 % from \d{3},000 USDT on\./,
     );
     expect(consoleProblems).toEqual([]);
     await close();
@@ -90,28 +91,17 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
     await close();
   });
 
-  test("shows no price impact for an amount that is too small", async () => {
-    const { page, close } = await open("/#quote?token=USDT&from=ethereum&to=arbitrum&amount=0.000123");
-    await page.locator('#curve[aria-busy="false"]').waitFor();
-    expect(await page.locator("#quote-impact").textContent()).toBe("Unknown: the amount is too small");
-    expect(await page.locator("#curve-summary").textContent()).toContain("too small");
-    const impacts = await page.locator("#curve-table tbody td:last-child").allTextContents();
-    expect([...new Set(impacts)]).toEqual(["unknown"]);
-    await close();
-  });
-
-  test("shows the fee and the price impact for the default quote", async () => {
+  test("shows a route with a usual cost first", async () => {
     const { page, consoleProblems, close } = await open("/");
     await page.locator('#curve[aria-busy="false"]').waitFor();
     const { token, from, to } = DEFAULT_ROUTE;
     expect(page.url()).toContain(`#quote?token=${token}&from=${from}&to=${to}&amount=${getTypicalAmount(token)}&`);
-    const cells = await page.locator("#curve-table tbody td:nth-of-type(3)").allTextContents();
-    const rates = cells.map(Number);
-    const best = Math.max(...rates);
-    expect(rates.indexOf(best)).toBeGreaterThan(4);
-    expect(rates.indexOf(best)).toBeLessThan(rates.length - 4);
-    expect(best - (rates[0] ?? best)).toBeGreaterThan(0.002);
-    expect(best - (rates.at(-1) ?? best)).toBeGreaterThan(0.002);
+    // The first screen shows a usual cost.
+    const rates = (await page.locator("#curve-table tbody td:nth-of-type(3)").allTextContents()).map(Number);
+    expect(rates[16]).toBeGreaterThan(0.995);
+    // The fee of a small amount has a minimum.
+    expect((rates[16] ?? 0) - (rates[0] ?? 0)).toBeGreaterThan(0.002);
+    expect(await page.getByRole("alert").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
     await close();
   });

@@ -1,9 +1,9 @@
 import type { Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { parseAmount } from "../../web/shared/format/amounts.js";
+import { formatPercent, parseAmount } from "../../web/shared/format/amounts.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
-import { fetchQuote, ROUTE, readField, waitForQuote } from "./quote-page.js";
+import { fetchDetails, fetchQuote, ROUTE, readField, readText, replaceDetails, waitForQuote } from "./quote-page.js";
 
 describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", () => {
   const { gateway, open } = usePages();
@@ -63,8 +63,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
   ])("shows no two rows with the same value from %s to %s", async (from, to) => {
     const { page, close } = await open(`/#quote?token=USDT&from=${from}&to=${to}&amount=1000`);
     await waitForQuote(page);
-    await page.locator("#quote-impact", { hasText: "compared with" }).waitFor();
-    const values = await page.locator("#quote-answer dd").allTextContents();
+    const values = await page.locator("#quote-answer .details dd").allTextContents();
     expect(values.toSorted()).toEqual([...new Set(values)].toSorted());
     const fields = await page.locator("#quote-answer dt code").allTextContents();
     expect(fields).toEqual(
@@ -110,13 +109,83 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await close();
   });
 
+  test("shows arrival time, price impact, smallest amount and liquidity as the API does", async () => {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`, {
+      before: (browserPage) =>
+        replaceDetails(browserPage, { deliveryTime: { p50Seconds: 240, p90Seconds: 700, samples: 12 } }),
+    });
+    await waitForQuote(page);
+    const { details } = await fetchDetails(gateway(), "20000000000");
+    expect(await readText(page, "deliveryTime")).toBe("About 4 min9 of 10 within 11 min");
+    expect(await readText(page, "priceImpact")).toBe(formatPercent((details.priceImpact ?? Number.NaN) / 100));
+    expect((await readField(page, "limits.minAmount")).raw).toBe(details.limits.minAmount);
+    expect((await readField(page, "limits.availableLiquidity")).raw).toBe(details.limits.availableLiquidity);
+    expect(await page.locator("#quote-answer [role=alert]").count()).toBe(0);
+    await close();
+  });
+
+  test("shows what is absent as unknown", async () => {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=20000`, {
+      before: (browserPage) =>
+        replaceDetails(browserPage, {
+          deliveryTime: undefined,
+          priceImpact: undefined,
+          limits: { minAmount: "", availableLiquidity: "", isLiquidityAvailable: true, liquidityBasis: "UNKNOWN" },
+          prices: { tokenUsd: 0 },
+        }),
+    });
+    await waitForQuote(page);
+    expect(await page.locator("#quote-answer .facts dd").allTextContents()).toEqual([
+      "Unknownno measured transfers",
+      "Unknown",
+      "None",
+      "Unknown",
+    ]);
+    expect(await page.locator("#quote-answer").textContent()).not.toContain("$");
+    await close();
+  });
+
+  test("warns where the liquidity is too small", async () => {
+    const { page, close } = await open("/#quote?token=HOP&from=polygon&to=arbitrum&amount=900000000");
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").textContent()).toMatch(
+      /^This transfer cannot be delivered now: it needs 900,000,000 HOP on Arbitrum, where [0-9,.]+ HOP are available\.$/,
+    );
+    expect(await page.locator(".headline .label").textContent()).toBe("Would arrive on Arbitrum");
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    expect(await page.locator("#curve-summary").textContent()).toContain("in the shaded range cannot be delivered");
+    expect(await page.locator("#curve-table [aria-current] td").last().textContent()).toBe("no");
+    await close();
+  });
+
+  test("warns where a transfer loses more than 3 %", async () => {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=90000000`);
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").textContent()).toMatch(
+      /^This transfer loses 9\d\.\d %\. Only [0-9,.]+ USDT of 90,000,000 USDT arrive\.$/,
+    );
+    await close();
+  });
+
   test("warns if the fee is higher than the amount", async () => {
     const { page, close } = await open(`/#quote?${ROUTE}&amount=0.000001`);
     await waitForQuote(page);
-    expect(await page.locator('dt:has(code:text-is("bonderFee")) + dd .note').textContent()).toBe(
+    expect(await page.locator('dt:has(code:text-is("bonderFee")) + dd .note').last().textContent()).toBe(
       "more than the amount",
     );
-    expect(await page.locator("#quote-answer .warning").textContent()).toContain("Nothing arrives");
+    expect(await page.getByRole("alert").textContent()).toMatch(/^Nothing arrives: .* Send at least 0\.\d+ USDT\.$/);
+    await close();
+  });
+
+  test.each([
+    ["USDC", "polygon", "CCTP relayer fee"],
+    ["USDC", "ethereum", "CCTP relayer fee"],
+    ["ETH", "ethereum", "Relayer fee"],
+    ["ETH", "optimism", "Bonder fee"],
+  ])("names the fee of %s from %s: %s", async (token, from, label) => {
+    const { page, close } = await open(`/#quote?token=${token}&from=${from}&to=arbitrum`);
+    await waitForQuote(page);
+    expect(await page.locator('dt:has(code:text-is("bonderFee")) span').textContent()).toBe(label);
     await close();
   });
 

@@ -23,6 +23,11 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     ["quote of 18 decimals", "#quote?token=ETH&amount=1.123456789012345678", '#curve[aria-busy="false"]'],
     ["quote of a tiny amount", "#quote?token=ETH&from=ethereum&amount=0.0000000000000001", '#curve[aria-busy="false"]'],
     ["quote of the largest amount", `#quote?token=USDC&from=ethereum&amount=${maxAmount}`, '#curve[aria-busy="false"]'],
+    [
+      "quote that cannot be delivered",
+      "#quote?token=HOP&from=polygon&to=arbitrum&amount=900000000",
+      '#curve[aria-busy="false"]',
+    ],
     ["rejected quote", "#quote?token=USDT&slippage=100", "#quote-answer .error-box"],
     ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .details"],
     ["transfer to withdraw", `#transfer?of=${withdrawable?.transactionHash}`, "#transfer-withdrawal .command"],
@@ -190,9 +195,10 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await page.locator("#quote-terminal .command").first().waitFor();
     await page.getByRole("button", { name: "Copy the curl command" }).click();
     await page.locator("#quote-terminal [role=status]", { hasText: "was copied" }).waitFor();
-    const query = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
+    const query = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5&view=FULL";
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`curl '${gateway().url}/v1/quote?${query}'`);
-    const message = '{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}';
+    const message =
+      '{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5,"view":"FULL"}';
     expect(await page.locator("#quote-terminal code").last().textContent()).toBe(
       `grpcurl -plaintext -d '${message}' ${new URL(gateway().url).host} hop.bridge.v1.BridgeService/GetQuote`,
     );

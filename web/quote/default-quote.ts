@@ -1,5 +1,5 @@
 /** The route of the first visit: between two L2s, with a pool on each, so that its curve shows fee and price impact. */
-export const DEFAULT_ROUTE = { token: "USDT", from: "polygon", to: "arbitrum" } as const;
+export const DEFAULT_ROUTE = { token: "ETH", from: "optimism", to: "arbitrum" } as const;
 
 export const DEFAULT_SLIPPAGE_PERCENT = "0.5";
 

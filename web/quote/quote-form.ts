@@ -9,6 +9,7 @@ import {
 import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
 import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/format/amounts.js";
 import { formatChainName } from "../shared/format/chain-names.js";
+import { isCctpToken } from "../shared/format/fee-label.js";
 import type { QuoteInput } from "./quote-input.js";
 
 export interface QuoteForm {
@@ -30,8 +31,6 @@ const FIELD_IDS: Readonly<Record<string, string>> = {
   amount: "quote-amount",
   slippage: "quote-slippage",
 };
-/** The tokens that Circle's CCTP V1 carries. */
-const CCTP_TOKENS: ReadonlySet<string> = new Set(["USDC", "USDC.e"]);
 /** Typed input is submitted this long after the last key. */
 const INPUT_DEBOUNCE_MS = 350;
 
@@ -83,7 +82,7 @@ export function createQuoteForm(onInput: (input: QuoteInput, mode: "push" | "rep
       const { token: symbol } = input;
       selectOption(network, input.network);
       setOptions(token, listTokens(routes), symbol, String);
-      getElement("quote-token-note", HTMLElement).hidden = !CCTP_TOKENS.has(symbol);
+      getElement("quote-token-note", HTMLElement).hidden = !isCctpToken(symbol);
       setOptions(from, listSourceChains(routes, symbol), input.from, formatChainName);
       setOptions(to, listDestinationChains(routes, symbol, input.from), input.to, formatChainName);
       swap.disabled = !hasRoute(routes, { token: symbol, from: input.to, to: input.from });

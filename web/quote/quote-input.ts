@@ -75,6 +75,7 @@ export function toQueryParameters(input: QuoteInput, amount: string): Readonly<R
     toChain: to,
     slippage,
     network: toNetworkParameter(network),
+    view: "FULL",
   };
 }
 

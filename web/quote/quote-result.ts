@@ -1,5 +1,5 @@
 import type { ApiResponse } from "../shared/api/api-client.js";
-import type { QuoteResponse } from "../shared/api/api-types.js";
+import type { DetailedQuoteResponse, QuoteDetails, QuoteResponse } from "../shared/api/api-types.js";
 import { createElement } from "../shared/elements/dom.js";
 import {
   createAge,
@@ -10,59 +10,107 @@ import {
   createTime,
   createTokenAmount,
 } from "../shared/elements/value-elements.js";
-import { toRatio } from "../shared/format/amounts.js";
+import { formatAmount, formatPercent, formatUsd, toRatio } from "../shared/format/amounts.js";
 import { formatChainName } from "../shared/format/chain-names.js";
-import { formatPercent } from "./price-impact.js";
+import { getFeeLabel } from "../shared/format/fee-label.js";
+import { formatDuration } from "../shared/format/time.js";
 import type { QuoteInput } from "./quote-input.js";
+import { findWarnings } from "./quote-warnings.js";
 
-/** The element that shows the price impact once the curve is known. */
-export const PRICE_IMPACT_ID = "quote-impact";
-
-/** Renders a quote: what arrives, what it costs, which values to send with the transfer, and the age of the data. */
+/** Renders a quote: what arrives and when, what it costs, which values to send with the transfer, and the age of the data. */
 export function renderQuote(
-  { body, headers, receivedAtMs }: ApiResponse<QuoteResponse>,
+  { body, headers, receivedAtMs }: ApiResponse<DetailedQuoteResponse>,
   { token, from, to }: QuoteInput,
   decimals: number | undefined,
 ): readonly HTMLElement[] {
-  const { amountIn, bonderFee, estimatedReceived } = body;
+  const { amountIn, bonderFee, estimatedReceived, details } = body;
   const amount = (raw: string): HTMLElement => createAmount(raw, token, decimals);
+  const worth = (raw: string): HTMLElement | undefined => createWorth(raw, details.prices.tokenUsd, decimals);
   const feeShare = toRatio(BigInt(bonderFee), BigInt(amountIn));
   const rate = toRatio(BigInt(estimatedReceived), BigInt(amountIn));
+  const warnings = findWarnings(body, { token, to, decimals });
+  const verb = details.limits.isLiquidityAvailable ? "Arrives" : "Would arrive";
   const headline = createElement(
     "div",
     { class: "headline" },
-    createElement("p", { class: "label" }, `Arrives on ${formatChainName(to)}`),
+    ...warnings.map((text) => createElement("p", { class: "alarm", role: "alert" }, text)),
+    createElement("p", { class: "label" }, `${verb} on ${formatChainName(to)}`),
     createElement("p", { class: "received" }, createTokenAmount(estimatedReceived, token, decimals)),
     createElement(
       "p",
       {},
+      worth(estimatedReceived),
+      " ",
       createRawValue(estimatedReceived),
       " ",
       createElement("code", { class: "field" }, "estimatedReceived"),
     ),
   );
-  if (estimatedReceived === "0") {
-    headline.append(
-      createElement("p", { class: "warning" }, "Nothing arrives: the fee is higher than the amount. Send more."),
-    );
-  }
   const descriptions = [
-    createDescription("You send", ["amountIn"], amount(amountIn)),
+    createDescription("You send", ["amountIn"], amount(amountIn), worth(amountIn)),
     createDescription(
-      "Bonder fee",
+      getFeeLabel(token, from),
       ["bonderFee"],
       amount(bonderFee),
+      worth(bonderFee),
       createNote(feeShare > 1 ? "more than the amount" : `${formatPercent(feeShare)} of the amount`),
     ),
-    createDescription("Rate", [], createElement("span", {}, `${rate.toFixed(6)} ${token} per ${token} sent`)),
-    createDescription("Price impact", [], createElement("span", { id: PRICE_IMPACT_ID }, "…")),
+    createDescription("Rate", [], createElement("span", {}, `${rate.toFixed(6)} ${token} received per ${token} sent`)),
     ...renderSwapLimits(body, { from, to }, amount),
   ];
   return [
     headline,
+    renderFacts(details, to, amount),
     createElement("dl", { class: "details" }, ...descriptions.flat()),
     renderAge(headers, receivedAtMs),
   ];
+}
+
+/** Creates what an amount is worth. Undefined if the price or the decimals are not known. */
+function createWorth(raw: string, tokenUsd: number, decimals: number | undefined): HTMLElement | undefined {
+  if (tokenUsd === 0 || decimals === undefined) return undefined;
+  return createNote(`≈ ${formatUsd(Number(formatAmount(BigInt(raw), decimals)) * tokenUsd)}`);
+}
+
+/** Renders when a transfer arrives, what it does to the pools, and which amounts the route can carry. */
+function renderFacts(
+  { deliveryTime, priceImpact, limits }: QuoteDetails,
+  to: string,
+  amount: (raw: string) => HTMLElement,
+): HTMLElement {
+  const text = (...content: readonly string[]): HTMLElement => createElement("span", {}, ...content);
+  const arrival =
+    deliveryTime === undefined
+      ? [text("Unknown"), createNote("no measured transfers")]
+      : [
+          text(`About ${formatDuration(deliveryTime.p50Seconds)}`),
+          createNote(`9 of 10 within ${formatDuration(deliveryTime.p90Seconds)}`),
+        ];
+  const impact = priceImpact === undefined ? [text("Unknown")] : [text(formatPercent(priceImpact / 100))];
+  const facts = [
+    createDescription("Arrival", ["deliveryTime"], ...arrival),
+    createDescription("Price impact", ["priceImpact"], ...impact),
+    createDescription(
+      "Smallest amount",
+      ["limits.minAmount"],
+      limits.minAmount === "" ? text("None") : amount(limits.minAmount),
+    ),
+    createDescription(
+      limits.liquidityBasis === "CCTP_BURN_LIMIT" ? "Largest amount" : `Available on ${formatChainName(to)}`,
+      ["limits.availableLiquidity"],
+      describeLiquidity(limits, amount),
+    ),
+  ];
+  return createElement("dl", { class: "facts" }, ...facts.map((fact) => createElement("div", {}, ...fact)));
+}
+
+function describeLiquidity(
+  { liquidityBasis, availableLiquidity }: QuoteDetails["limits"],
+  amount: (raw: string) => HTMLElement,
+): HTMLElement {
+  if (liquidityBasis === "UNLIMITED") return createElement("span", {}, "No limit");
+  if (liquidityBasis === "UNKNOWN") return createElement("span", {}, "Unknown");
+  return amount(availableLiquidity);
 }
 
 /** Renders minimum amounts and deadlines of the two swaps. Equal values share a row. */
@@ -113,13 +161,14 @@ function renderSwapLimits(
 
 /** Describes a quote in two sentences for screen readers. */
 export function describeQuote(
-  body: QuoteResponse,
+  body: DetailedQuoteResponse,
   { token, from, to }: QuoteInput,
   decimals: number | undefined,
 ): string {
   const formatToken = (raw: string): string => createTokenAmount(raw, token, decimals).textContent ?? "";
-  const { estimatedReceived, amountIn, bonderFee } = body;
-  const route = `from ${formatChainName(from)} arrive on ${formatChainName(to)}`;
+  const { estimatedReceived, amountIn, bonderFee, details } = body;
+  const verb = details.limits.isLiquidityAvailable ? "arrive" : "would arrive";
+  const route = `from ${formatChainName(from)} ${verb} on ${formatChainName(to)}`;
   return `${formatToken(estimatedReceived)} of ${formatToken(amountIn)} ${route}. The fee is ${formatToken(bonderFee)}.`;
 }
 

@@ -1,5 +1,5 @@
 import { ApiError, buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
-import type { QuoteResponse } from "../shared/api/api-types.js";
+import type { DetailedQuoteResponse } from "../shared/api/api-types.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
 import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
@@ -17,7 +17,7 @@ import {
   toQueryParameters,
   toViewParameters,
 } from "./quote-input.js";
-import { describeQuote, PRICE_IMPACT_ID, renderQuote } from "./quote-result.js";
+import { describeQuote, renderQuote } from "./quote-result.js";
 import { createRateCurvePanel } from "./rate-curve-panel.js";
 
 /** A quote that takes longer is explained. */
@@ -65,26 +65,25 @@ export function createQuoteView({
       curl: buildCurlCommand(origin, path),
       grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.quote, toGrpcMessage(query)),
     });
-    const response = await fetchApiWithRetry<QuoteResponse>(path, signal, onRetry);
+    const response = await fetchApiWithRetry<DetailedQuoteResponse>(path, signal, onRetry);
     answer.replaceChildren(...renderQuote(response, input, decimals));
     announcement.textContent = describeQuote(response.body, input, decimals);
     void showCurve(response.body, query, decimals, signal);
   }
 
   async function showCurve(
-    quote: QuoteResponse,
+    quote: DetailedQuoteResponse,
     query: Readonly<Record<string, string>>,
     decimals: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (decimals === undefined) curve.hide();
-    const shownImpact =
-      decimals === undefined ? Promise.resolve("Unknown") : curve.show(quote, query, decimals, signal);
-    const impact = await shownImpact.catch((error: unknown) => {
+    if (decimals === undefined) {
+      curve.hide();
+      return;
+    }
+    await curve.show(quote, query, decimals, signal).catch(() => {
       if (!signal.aborted) curve.hide();
-      return `Unknown: ${(error as Error).message}`;
     });
-    if (!signal.aborted) getElement(PRICE_IMPACT_ID, HTMLElement).textContent = impact;
   }
 
   function showError(error: unknown, onRetry: () => void): void {

@@ -1,5 +1,6 @@
+import { formatPercent } from "../shared/format/amounts.js";
 import type uPlot from "../uPlot.esm.js";
-import { effectiveRate, formatPercent, priceImpact, type QuotePoint, swapRate } from "./price-impact.js";
+import { effectiveRate, type QuotePoint, swapRate } from "./rate-curve.js";
 
 export interface RateCurveChart {
   /** Draws the chart again with the colours of the current theme. */
@@ -12,8 +13,6 @@ interface RateCurveOptions {
   /** Converts an amount to a number: for drawing only, never for arithmetic. */
   readonly toNumber: (raw: bigint) => number;
   readonly points: readonly QuotePoint[];
-  /** Reference of the price impact. */
-  readonly reference: QuotePoint | undefined;
   readonly quotedAmount: bigint;
   /** Called with a description of the point under the pointer, or undefined without one. */
   readonly onPoint: (text: string | undefined) => void;
@@ -24,7 +23,7 @@ const CHART_HEIGHT_PX = 260;
 /** Draws the amount received per unit sent over the amount. Loads the chart library with the first curve. */
 export async function drawRateCurve(root: HTMLElement, options: RateCurveOptions): Promise<RateCurveChart> {
   const { default: Plot } = await import("../uPlot.esm.js");
-  const { token, toNumber, points, reference, quotedAmount, onPoint } = options;
+  const { token, toNumber, points, quotedAmount, onPoint } = options;
   const data: uPlot.AlignedData = [
     points.map(({ sent }) => toNumber(sent)),
     points.map((point) => swapRate(point) ?? null),
@@ -71,11 +70,12 @@ export async function drawRateCurve(root: HTMLElement, options: RateCurveOptions
         { ...line, stroke: colour("--accent") },
       ],
       hooks: {
+        drawClear: [(self) => shadeUndeliverable(self, points, readCssColour(root, "--bad-soft"))],
         draw: [(self) => drawMarker(self, toNumber(quotedAmount), readCssColour(root, "--text"))],
         setCursor: [
           ({ cursor }) => {
             const point = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
-            onPoint(point && describePoint(point, reference, token, toNumber));
+            onPoint(point && describePoint(point, token, toNumber));
           },
         ],
       },
@@ -95,6 +95,17 @@ export async function drawRateCurve(root: HTMLElement, options: RateCurveOptions
       plot.destroy();
     },
   };
+}
+
+/** Shades the amounts that cannot be delivered: those from the first such point on. */
+function shadeUndeliverable({ ctx, bbox, data, valToPos }: uPlot, points: readonly QuotePoint[], colour: string): void {
+  const amount = data[0][points.findIndex(({ canBeDelivered }) => !canBeDelivered)];
+  if (amount === undefined) return;
+  const left = valToPos(amount, "x", true);
+  ctx.save();
+  ctx.fillStyle = colour;
+  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
+  ctx.restore();
 }
 
 /** Marks the quoted amount with a line and a point on the curve. */
@@ -121,14 +132,10 @@ function drawMarker(plot: uPlot, amount: number, colour: string): void {
   ctx.restore();
 }
 
-function describePoint(
-  point: QuotePoint,
-  reference: QuotePoint | undefined,
-  token: string,
-  toNumber: (raw: bigint) => number,
-): string {
-  const impact = reference && priceImpact(point, reference);
-  const suffix = impact === undefined ? "" : `, price impact ${formatPercent(impact)}`;
+function describePoint(point: QuotePoint, token: string, toNumber: (raw: bigint) => number): string {
+  const { priceImpact, canBeDelivered } = point;
+  const impact = priceImpact === undefined ? "" : `, price impact ${formatPercent(priceImpact / 100)}`;
+  const suffix = canBeDelivered ? impact : `${impact}, cannot be delivered now`;
   return `${formatCompact(toNumber(point.sent))} ${token} sent: ${effectiveRate(point).toFixed(6)} received per unit sent${suffix}`;
 }
 

@@ -1,5 +1,5 @@
-import type { QuoteResponse, QuoteResult } from "../shared/api/api-types.js";
-import type { QuotePoint } from "./price-impact.js";
+import type { DetailedQuoteResponse, QuoteResult } from "../shared/api/api-types.js";
+import { formatPercent, toRatio } from "../shared/format/amounts.js";
 
 const POINTS_PER_DECADE = 8;
 const FACTOR_SCALE = 1_000_000;
@@ -27,24 +27,76 @@ function truncateToThreeDigits(amount: bigint): bigint {
   return (amount / unit) * unit;
 }
 
+/** What the curve shows of a quote. Amounts are in the token's smallest unit. */
+export interface QuotePoint {
+  readonly sent: bigint;
+  readonly received: bigint;
+  readonly fee: bigint;
+  /** Output of the swaps, before the fee. */
+  readonly swapped: bigint;
+  /** Percent, by the API; undefined if it is not known. */
+  readonly priceImpact: number | undefined;
+  readonly canBeDelivered: boolean;
+}
+
+/** Returns the amount received per unit sent, after the fee. */
+export function effectiveRate({ received, sent }: QuotePoint): number {
+  return toRatio(received, sent);
+}
+
+/** Returns the output of the swaps per unit sent, before the fee. Undefined if the swaps give nothing. */
+export function swapRate({ swapped, sent }: QuotePoint): number | undefined {
+  return swapped === 0n ? undefined : toRatio(swapped, sent);
+}
+
 /** An amount with its quote, or with the message of the error. */
 export type CurvePoint =
   | { readonly sent: bigint; readonly quote: QuotePoint }
   | { readonly sent: bigint; readonly error: string };
 
 /** Returns the points of the amounts, in their order. @param results of the same amounts, in the same order */
-export function toCurvePoints(amounts: readonly bigint[], results: readonly QuoteResult[]): readonly CurvePoint[] {
+export function toCurvePoints(
+  amounts: readonly bigint[],
+  results: readonly QuoteResult<DetailedQuoteResponse>[],
+): readonly CurvePoint[] {
   return amounts.map((sent, index) => {
     const { quote, error } = results[index] ?? {};
     return quote === undefined ? { sent, error: error?.message ?? "No quote." } : { sent, quote: toQuotePoint(quote) };
   });
 }
 
-export function toQuotePoint({ amountIn, estimatedReceived, bonderFee }: QuoteResponse): QuotePoint {
-  return { sent: BigInt(amountIn), received: BigInt(estimatedReceived), fee: BigInt(bonderFee) };
+function toQuotePoint({ amountIn, estimatedReceived, bonderFee, details }: DetailedQuoteResponse): QuotePoint {
+  return {
+    sent: BigInt(amountIn),
+    received: BigInt(estimatedReceived),
+    fee: BigInt(bonderFee),
+    swapped: BigInt(details.amountOut),
+    priceImpact: details.priceImpact,
+    canBeDelivered: details.limits.isLiquidityAvailable,
+  };
 }
 
 /** Returns the quotes of the points that have one. */
 export function selectQuotedPoints(points: readonly CurvePoint[]): readonly QuotePoint[] {
   return points.flatMap((point) => ("quote" in point ? [point.quote] : []));
+}
+
+/** The summary names the amount from which on the price impact is more than this percentage. */
+const NOTABLE_PRICE_IMPACT_PERCENT = 1;
+
+/** Says from which amounts on the price impact is notable, and which cannot be delivered. @param points ascending */
+export function describeCurve(points: readonly QuotePoint[], formatToken: (raw: bigint) => string): string {
+  const last = points.at(-1);
+  if (last === undefined) return "There is no quote for these amounts.";
+  if (points.every(({ received }) => received === 0n)) return "Nothing arrives for any of these amounts.";
+  const threshold = formatPercent(NOTABLE_PRICE_IMPACT_PERCENT / 100);
+  // Rounding makes the rate of tiny amounts worse too.
+  const isSteep = ({ priceImpact = 0 }: QuotePoint): boolean => priceImpact > NOTABLE_PRICE_IMPACT_PERCENT;
+  const steepIndex = points.findLastIndex((point) => !isSteep(point)) + 1;
+  const range =
+    points[steepIndex] === undefined
+      ? `at most ${threshold} up to ${formatToken(last.sent)}`
+      : `more than ${threshold} ${steepIndex === 0 ? "for all of these amounts" : `from ${formatToken(points[steepIndex].sent)} on`}`;
+  const shortage = last.canBeDelivered ? "" : " The amounts in the shaded range cannot be delivered now.";
+  return `The price impact is ${range}.${shortage}`;
 }

@@ -10,16 +10,50 @@ export interface QuoteResponse {
   readonly destinationDeadline: number;
 }
 
+/** A quote with `view=FULL`. */
+export interface DetailedQuoteResponse extends QuoteResponse {
+  readonly details: QuoteDetails;
+}
+
+export interface QuoteDetails {
+  /** Output of the swaps before the fee. */
+  readonly amountOut: string;
+  /** What `availableLiquidity` is compared with, in hTokens. */
+  readonly requiredLiquidity: string;
+  /** Percent; absent if the pools have no rate to compare with. */
+  readonly priceImpact?: number;
+  readonly limits: QuoteLimits;
+  /** Absent without measured transfers. */
+  readonly deliveryTime?: DeliveryTime;
+  /** 0 where no price was needed. */
+  readonly prices: { readonly tokenUsd: number };
+}
+
+export interface QuoteLimits {
+  /** Empty if there is none. */
+  readonly minAmount: string;
+  /** Empty if there is no limit, or if it is not known. */
+  readonly availableLiquidity: string;
+  readonly isLiquidityAvailable: boolean;
+  readonly liquidityBasis: "BONDER_CREDIT" | "CCTP_BURN_LIMIT" | "UNLIMITED" | "UNKNOWN";
+}
+
+export interface DeliveryTime {
+  readonly p50Seconds: number;
+  readonly p90Seconds: number;
+  readonly samples: number;
+}
+
 /** A result of `/v1/quotes`: a quote or an error. */
-export interface QuoteResult {
+export interface QuoteResult<Quote = QuoteResponse> {
   readonly toChain: string;
   readonly amount: string;
-  readonly quote?: QuoteResponse;
+  readonly quote?: Quote;
   readonly error?: { readonly message: string; readonly reason: string };
 }
 
-export interface BatchQuotesResponse {
-  readonly results: readonly QuoteResult[];
+export interface BatchQuotesResponse<Quote = QuoteResponse> {
+  readonly results: readonly QuoteResult<Quote>[];
 }
 
 export interface TransferStatusResponse {

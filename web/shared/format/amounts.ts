@@ -44,3 +44,18 @@ export function toRatio(part: bigint, whole: bigint): number {
   const scale = 10n ** 15n;
   return Number((part * scale) / whole) / Number(scale);
 }
+
+/** Formats a share in percent with two to three significant digits: 0.01 is `1 %`. */
+export function formatPercent(share: number): string {
+  const percent = share * 100;
+  const digits = Number.isInteger(percent) ? 0 : Math.abs(percent) >= 10 ? 1 : Math.abs(percent) >= 0.1 ? 2 : 3;
+  const text = percent.toFixed(digits);
+  return `${Number(text) === 0 ? "0" : text.replace("-", "−")} %`;
+}
+
+/** Formats US dollars with two decimals: `$1,234.50`. Sums that nobody has are short: `$1.2e+71`. */
+export function formatUsd(dollars: number): string {
+  if (dollars >= 1e15) return `$${dollars.toExponential(1)}`;
+  if (dollars > 0 && dollars < 0.01) return "< $0.01";
+  return dollars.toLocaleString("en", { style: "currency", currency: "USD" });
+}

@@ -87,6 +87,7 @@ describe("quote input", () => {
       toChain: "linea",
       slippage: "1",
       network: "",
+      view: "FULL",
     });
     expect(toGrpcMessage(query)).toEqual({
       amount: "500",
@@ -94,6 +95,7 @@ describe("quote input", () => {
       fromChain: "ethereum",
       toChain: "linea",
       slippage: 1,
+      view: "FULL",
     });
     expect(toGrpcMessage({ slippage: "1e1" })).toEqual({ slippage: "1e1" });
   });

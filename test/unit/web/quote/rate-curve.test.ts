@@ -1,10 +1,20 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sampleAmounts, selectQuotedPoints, toCurvePoints } from "../../../../web/quote/rate-curve.js";
-import type { QuoteResponse } from "../../../../web/shared/api/api-types.js";
+import {
+  describeCurve,
+  effectiveRate,
+  type QuotePoint,
+  sampleAmounts,
+  selectQuotedPoints,
+  swapRate,
+  toCurvePoints,
+} from "../../../../web/quote/rate-curve.js";
+import type { DetailedQuoteResponse } from "../../../../web/shared/api/api-types.js";
 
 test("toCurvePoints keeps the order of the amounts and the message of an error", () => {
-  const quote = { amountIn: "2", estimatedReceived: "1", bonderFee: "1" } as QuoteResponse;
+  const limits = { isLiquidityAvailable: false };
+  const details = { amountOut: "3", priceImpact: 0.5, limits };
+  const quote = { amountIn: "2", estimatedReceived: "1", bonderFee: "1", details } as DetailedQuoteResponse;
   const result = { toChain: "base", amount: "" };
   const points = toCurvePoints(
     [1n, 2n, 3n],
@@ -15,7 +25,7 @@ test("toCurvePoints keeps the order of the amounts and the message of an error",
   );
   expect(points).toEqual([
     { sent: 1n, error: "no" },
-    { sent: 2n, quote: { sent: 2n, received: 1n, fee: 1n } },
+    { sent: 2n, quote: { sent: 2n, received: 1n, fee: 1n, swapped: 3n, priceImpact: 0.5, canBeDelivered: false } },
     { sent: 3n, error: "No quote." },
   ]);
   expect(selectQuotedPoints(points).map(({ sent }) => sent)).toEqual([2n]);
@@ -57,4 +67,30 @@ test("sampleAmounts stays within its bounds for any amount", () => {
       }
     }),
   );
+});
+
+const point = (sent: bigint, priceImpact: number | undefined, canBeDelivered = true): QuotePoint => {
+  return { sent, received: sent - 1n, fee: 1n, swapped: sent, priceImpact, canBeDelivered };
+};
+
+test("effectiveRate includes the fee, swapRate does not", () => {
+  expect(effectiveRate(point(10n, 0))).toBe(0.9);
+  expect(swapRate(point(10n, 0))).toBe(1);
+  expect(swapRate({ ...point(10n, 0), swapped: 0n })).toBeUndefined();
+});
+
+test.each<[readonly QuotePoint[], string]>([
+  [[], "There is no quote for these amounts."],
+  [[point(1n, 100)], "Nothing arrives for any of these amounts."],
+  [[point(2n, 0), point(3n, 1)], "The price impact is at most 1 % up to 3."],
+  [[point(2n, 0), point(3n, 1.1), point(4n, 9)], "The price impact is more than 1 % from 3 on."],
+  // Rounding.
+  [[point(2n, 50), point(3n, -1), point(4n, 2)], "The price impact is more than 1 % from 4 on."],
+  [[point(2n, 50), point(3n, 60)], "The price impact is more than 1 % for all of these amounts."],
+  [
+    [point(2n, undefined), point(3n, 0, false)],
+    "The price impact is at most 1 % up to 3. The amounts in the shaded range cannot be delivered now.",
+  ],
+])("describeCurve, example %#", (points, text) => {
+  expect(describeCurve(points, String)).toBe(text);
 });

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import {
   AmountError,
   formatAmount,
+  formatPercent,
+  formatUsd,
   groupThousands,
   parseAmount,
   toRatio,
@@ -86,4 +88,28 @@ test.each([
 test("toRatio is precise for amounts of any size", () => {
   expect(toRatio(1n, 3n)).toBeCloseTo(1 / 3, 14);
   expect(toRatio(975n * 10n ** 60n, 1000n * 10n ** 60n)).toBe(0.975);
+});
+
+test.each([
+  [0, "0 %"],
+  [0.000_001, "0 %"],
+  [-0.000_001, "0 %"],
+  [0.000_12, "0.012 %"],
+  [-0.000_12, "−0.012 %"],
+  [0.0241, "2.41 %"],
+  [0.25, "25 %"],
+  [0.2525, "25.3 %"],
+  [0.01, "1 %"],
+  [1, "100 %"],
+])("formatPercent formats %d as %s", (share, text) => {
+  expect(formatPercent(share)).toBe(text);
+});
+
+test.each([
+  [0, "$0.00"],
+  [0.004, "< $0.01"],
+  [1957.939, "$1,957.94"],
+  [1.157e71, "$1.2e+71"],
+])("formatUsd formats %d as %s", (dollars, text) => {
+  expect(formatUsd(dollars)).toBe(text);
 });
