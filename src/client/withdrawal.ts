@@ -168,10 +168,21 @@ function readIdentity(
   };
 }
 
-function findContracts(field: string, chainId: number, slug: string): WithdrawalContracts {
+/** @throws Error that says whether the slug, the form of the ID or its chain is wrong */
+function findContracts(end: "sourceChain" | "destinationChain", chainId: number, slug: string): WithdrawalContracts {
   const contracts = withdrawalContracts[chainId];
-  if (contracts?.slug !== slug) throw createMismatch(`${field}Id`, `is not that of ${slug}`);
-  return contracts;
+  if (contracts?.slug === slug && typeof chainId === "number") return contracts;
+  const chainIds = Object.keys(withdrawalContracts).filter((id) => withdrawalContracts[Number(id)]?.slug === slug);
+  if (chainIds.length === 0) throw createMismatch(`${end}Slug`, `is no chain of Hop: ${abbreviate(slug)}`);
+  const expected = `${slug} has ${chainIds.join(" or ")}`;
+  if (!Number.isSafeInteger(chainId))
+    throw createMismatch(`${end}Id`, `is not an integer: ${abbreviate(chainId)}, ${expected}`);
+  throw createMismatch(`${end}Id`, `is ${chainId}, but ${expected}`);
+}
+
+/** Returns a value that may be of any type, as text that fits into a message. */
+function abbreviate(value: unknown): string {
+  return (typeof value === "string" ? JSON.stringify(value) : String(value)).slice(0, 40);
 }
 
 function parseUint256(field: string, text: string): bigint {

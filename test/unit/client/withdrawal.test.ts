@@ -204,6 +204,19 @@ describe("verifyWithdrawal", () => {
       );
   });
 
+  test.each<[object, string]>([
+    [{ sourceChainSlug: "moon" }, 'sourceChainSlug is no chain of Hop: "moon"'],
+    [{ sourceChainSlug: undefined }, "sourceChainSlug is no chain of Hop: undefined"],
+    [{ sourceChainId: "42161" }, 'sourceChainId is not an integer: "42161", arbitrum has 42161 or 421613'],
+    [{ destinationChainId: undefined }, "destinationChainId is not an integer: undefined, optimism has 10 or 420"],
+    [{ destinationChainId: 0.5 }, "destinationChainId is not an integer: 0.5, optimism has 10 or 420"],
+    [{ destinationChainId: 8453 }, "destinationChainId is 8453, but optimism has 10 or 420"],
+    [{ destinationChainSlug: "x".repeat(99) }, `destinationChainSlug is no chain of Hop: "${"x".repeat(39)}`],
+  ])("names what is wrong with the chains of %o", (change, message) => {
+    const withdrawal = { ...createWithdrawal(), ...change };
+    expect(() => verifyWithdrawal(withdrawal)).toThrow(new Error(`the withdrawal does not fit: ${message}`));
+  });
+
   test.each<[keyof MerkleProof, unknown[]]>([
     ["bridgeAddress", [flip(merkleProof.bridgeAddress), "", "0x3e4a3a4796d16c0cd582c382691998f7c06420b6"]],
     [
