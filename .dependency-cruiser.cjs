@@ -9,7 +9,7 @@ const DOMAIN = "^src/(quotes|transfers)/";
 const INTEGRATIONS = "^src/(hop|chain|prices)/";
 const RESILIENCE = "^src/resilience/";
 /** Entry points and the folders that assemble the service. */
-const COMPOSITION = "^src/(main|client|node-client)\\.ts$|^src/(app|client|commands|config|observability)/";
+const COMPOSITION = "^src/(main|client)\\.ts$|^src/(app|client|commands|config|observability)/";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
@@ -124,11 +124,11 @@ module.exports = {
     forbid(
       "client-imports-no-service",
       "the client runs in browsers, so it imports only what is pure: encoding, hashing and Hop's addresses",
-      { path: "^src/(client/|(client|node-client)\\.ts$)" },
+      { path: "^src/client(/|\\.ts$)" },
       {
         path: "^src/|^gen/hop/sdk-config\\.ts$",
         pathNot: [
-          "^src/(client/|(client|node-client|errors)\\.ts$)",
+          "^src/(client/|(client|errors)\\.ts$)",
           "^src/(chain/hex|chain/abi/abi-encoding|hop/(cctp|merkle-tree|settlement))\\.ts$",
         ],
       },

@@ -12,8 +12,8 @@ export default defineConfig({
   resolve: {
     alias: [
       {
-        find: /^hop-gateway\/(client|node-client)$/,
-        replacement: fileURLToPath(new URL("src/$1.ts", import.meta.url)),
+        find: /^hop-gateway(\/|-)client$/,
+        replacement: fileURLToPath(new URL("src/client.ts", import.meta.url)),
       },
     ],
   },

@@ -1,10 +1,10 @@
 // Installs the tarball of `npm run tarball` with npm into a new project, starts its command, and compiles and runs a
-// program against it. test/process/package checks more, without a registry.
+// program against it. Installs the client's tarball into another one. test/process/package checks more, without a registry.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -36,9 +36,7 @@ try {
 
   const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  for (const file of ["examples/connect.ts", "examples/fetch.ts", "test/process/package/program.ts"]) {
-    copyFileSync(join(project, file), join(folder, basename(file)));
-  }
+  copyFileSync(join(project, "test/process/package/program.ts"), join(folder, "program.ts"));
   run(command("tsc"));
 
   const environment = {
@@ -60,6 +58,22 @@ try {
   } finally {
     service.kill();
   }
+  installClient(join(folder, "client"));
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Installs the client alone in an empty project, and loads it. */
+function installClient(place) {
+  execFileSync(process.execPath, [join(project, "packaging/client.js"), "pack", place], { stdio: "inherit" });
+  const [tarball] = readdirSync(place);
+  writeFileSync(join(place, "package.json"), JSON.stringify({ type: "module" }));
+  const options = { cwd: place, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] };
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", `./${tarball}`], options);
+  const kilobytes = Number(execFileSync("du", ["-sk", "node_modules"], options).split("\t")[0]);
+  console.log(`the client is installed with ${kilobytes} KB`);
+  if (kilobytes > 4_000) throw new Error("the client installs more than 4 MB");
+  const program = 'console.log(typeof (await import("hop-gateway-client")).createBridgeClient)';
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], options);
+  if (output !== "function\n") throw new Error(`the client does not load: ${output}`);
 }

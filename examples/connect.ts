@@ -1,11 +1,11 @@
 // Calls the service over Connect, with types from the contract.
 import {
+  createBridgeClient,
   getErrorDetails,
   listTransfers,
   GetTransferStatusResponse_State as State,
   watchTransfers,
-} from "hop-gateway/client";
-import { createBridgeClient } from "hop-gateway/node-client";
+} from "hop-gateway-client";
 
 const bridge = createBridgeClient(process.argv[2] ?? "http://127.0.0.1:8000", { timeoutMs: 5_000 });
 

@@ -1,6 +1,6 @@
 // Calls the service with fetch alone; the types come from the OpenAPI description and are erased at compile time.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { components, paths } from "hop-gateway/openapi";
+import type { components, paths } from "hop-gateway-client/openapi";
 
 const baseUrl = process.argv[2] ?? "http://127.0.0.1:8000";
 

@@ -1,4 +1,4 @@
-import { createBridgeClient } from "hop-gateway/node-client";
+import { createBridgeClient } from "hop-gateway-client";
 
 const bridge = createBridgeClient(process.argv[2] ?? "http://127.0.0.1:8000");
 

@@ -1,6 +1,5 @@
 // Prints the transaction that pays the recipient of a transfer that no bonder has paid. Any account can send it.
-import { encodeWithdrawal, GetWithdrawalResponse_State as State } from "hop-gateway/client";
-import { createBridgeClient } from "hop-gateway/node-client";
+import { createBridgeClient, encodeWithdrawal, GetWithdrawalResponse_State as State } from "hop-gateway-client";
 
 const [, , baseUrl = "http://127.0.0.1:8000", transferId = ""] = process.argv;
 

@@ -33,7 +33,8 @@ const CLIENT_INPUTS = ["src/client", "src/chain/abi", "src/chain/hex.ts", "src/h
 const PAGE_INPUTS = [...PACKAGES, "tsconfig.json", "web", ...CLIENT_INPUTS];
 // The benchmarks import from test/support.
 const CODE_FOLDERS = ["src", "gen", "devnet", "bench", "examples", "test/support", "test/replicas/support"];
-const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS];
+const CLIENT_PACKAGE = ["packages/client", "packaging/client.js", "packaging/shipped-packages.js", "LICENSE"];
+const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS, ...CLIENT_PACKAGE];
 /** Earlier builds that stay for the servers that were started from them. */
 const KEPT_BUILDS = 8;
 /** Without the lock, two builds at once would only do the same work twice. */
@@ -155,7 +156,8 @@ async function build() {
     const source = join(project, relative(stage, file)).replace(/(\.d\.ts|\.js)(\.map)?$/, ".ts");
     if (!existsSync(source)) rmSync(file);
   }
-  return 0;
+  // Where the examples, as built, find it.
+  return runNode(join(project, "packaging/client.js"), stage, join(stage, "node_modules/hop-gateway-client"));
 }
 
 async function runNode(...args) {

@@ -44,11 +44,16 @@ export function addLicences(folder) {
   keepAbisOnly(join(folder, "node_modules"));
   const packages = listShippedPackages().filter(({ path }) => existsSync(join(project, path)));
   const byName = new Map(packages.map((each) => [`${each.name} ${each.version}`, each]));
-  writeFileSync(join(folder, "THIRD_PARTY_LICENSES.txt"), renderLicences([...byName.values()]));
+  writeFileSync(join(folder, "THIRD_PARTY_LICENSES.txt"), renderTexts([...byName.values()]));
+}
+
+/** Returns the licences and their texts of the packages with these names that the project itself imports. */
+export function renderLicences(names) {
+  return renderTexts(listShippedPackages().filter(({ path }) => names.some((name) => path === `node_modules/${name}`)));
 }
 
 /** Returns the licences and their texts of these packages, as they are installed in the project. */
-function renderLicences(packages) {
+function renderTexts(packages) {
   const sections = packages.map(({ path, name, version, license }) => {
     const note = ABI_ONLY.includes(name) ? "\nOnly the ABIs of contracts are included." : "";
     const texts = listOwnFiles(join(project, path))

@@ -1,4 +1,5 @@
 import {
+  createBridgeClient,
   type ErrorReason,
   getErrorDetails,
   listTransfers,
@@ -6,7 +7,6 @@ import {
   type WatchEvent,
   watchTransfers,
 } from "hop-gateway/client";
-import { createBridgeClient } from "hop-gateway/node-client";
 import type { components } from "hop-gateway/openapi";
 import description from "hop-gateway/openapi.json" with { type: "json" };
 

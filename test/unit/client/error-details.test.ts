@@ -1,10 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { getErrorDetails } from "../../../src/client.js";
+import { createBridgeClient, getErrorDetails } from "../../../src/client.js";
 import { ServiceError } from "../../../src/errors.js";
 import { toConnectError } from "../../../src/http/request/error-mapping.js";
-import { createBridgeClient } from "../../../src/node-client.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 const domain = "hop.bridge.v1";
