@@ -1,5 +1,6 @@
 import { createAccountView } from "./account/account-view.js";
 import { createChainsView } from "./chains/chains-view.js";
+import { setUpDeveloperSwitch, setUpThemeSwitch } from "./preferences.js";
 import { createQuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
 import { createDecimalsLoader, createRouteLoader } from "./shared/api/cached-loaders.js";
@@ -13,7 +14,6 @@ import {
   type ViewName,
 } from "./shared/navigation/location-hash.js";
 import type { Navigate, View } from "./shared/navigation/view.js";
-import { setUpThemeSwitch } from "./theme.js";
 import { createTransferView } from "./transfer/transfer-view.js";
 
 const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
@@ -76,6 +76,7 @@ function startPage(): void {
     event.preventDefault();
     getElement("main", HTMLElement).focus();
   });
+  setUpDeveloperSwitch(getElement("developer", HTMLInputElement));
   setUpThemeSwitch(getElement("theme", HTMLButtonElement));
   startAgeUpdates();
   // The network selects stay hidden unless goerli has routes.

@@ -222,6 +222,29 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
+  test("shows API fields and raw values in the developer view only, and stores that choice", async () => {
+    const { page, consoleProblems, close } = await open(`/#transfer?of=${received?.transactionHash}`);
+    await page.locator("#transfer-answer .details").waitFor();
+    const hidden = page.locator("#transfer-answer :is(.raw, code.field):visible");
+    const all = await page.locator("#transfer-answer :is(.raw, code.field)").count();
+    expect(all).toBeGreaterThan(10);
+    expect(await hidden.count()).toBe(0);
+    await page.getByLabel("Developer view").check();
+    await expect.poll(() => hidden.count()).toBe(all);
+    await page.reload();
+    await page.locator("#transfer-answer code.field", { hasText: "bonderFee" }).waitFor();
+    await page.getByRole("link", { name: "Routes" }).click();
+    await page.locator("#routes-answer .raw", { hasText: "arbitrum 42161" }).first().waitFor();
+    await page.getByRole("link", { name: "Chains" }).click();
+    await page.locator("#chains-answer code.field", { hasText: "endpoints" }).first().waitFor();
+    await page.getByLabel("Developer view").uncheck();
+    await page.reload();
+    await page.locator("#chains-answer .cards").first().waitFor();
+    expect(await page.locator("#chains-answer code.field:visible").count()).toBe(0);
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
   test("is served with a content security policy that permits only its own origin", async () => {
     const response = await fetch(`${gateway().url}/`);
     const policy = response.headers.get("content-security-policy") ?? "";

@@ -1,7 +1,13 @@
 import type { TransferStatusResponse } from "../shared/api/api-types.js";
 import { createElement } from "../shared/elements/dom.js";
 import { createTransferState } from "../shared/elements/transfer-state.js";
-import { createAge, createNote, createTokenAmount } from "../shared/elements/value-elements.js";
+import {
+  createAge,
+  createFieldName,
+  createNote,
+  createRawValue,
+  createTokenAmount,
+} from "../shared/elements/value-elements.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import { formatTime } from "../shared/format/time.js";
 import { formatHash } from "../shared/navigation/location-hash.js";
@@ -59,9 +65,20 @@ function createRow(transfer: TransferStatusResponse, query: AccountQuery, decima
     createElement("span", { class: "row-chains" }, chains),
     createElement("span", { class: "row-time" }, sent, " ", createNote(createAge(timestamp * 1000), " ago")),
     createElement("span", { class: "row-account" }, ...renderOtherAccount(transfer, query.account)),
+    createElement("span", { class: "row-account developer" }, ...renderFields({ transferId, amount, timestamp })),
     stateCell,
   );
   return { element, state: stateCell, shown: transfer };
+}
+
+/** Renders fields as the API returns them. */
+function renderFields(fields: Readonly<Record<string, string | number>>): readonly (Node | string)[] {
+  return Object.entries(fields).flatMap(([name, value]) => [
+    createFieldName(name),
+    " ",
+    createRawValue(`${value}`),
+    " ",
+  ]);
 }
 
 /** Renders the other side of a transfer. The sender of a transfer is mostly its recipient too. */

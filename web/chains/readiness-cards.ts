@@ -53,22 +53,22 @@ function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, r
   );
   const descriptions = [
     head === undefined
-      ? createDescription("Head", [], createNote("not known yet"))
+      ? createDescription("Head", ["head"], createNote("not known yet"))
       : [
-          ...createDescription("Head", [], createElement("span", {}, head.number.toLocaleString("en"))),
-          ...createDescription("Age", [], createAge(receivedAtMs - head.ageSeconds * 1000)),
+          ...createDescription("Head", ["head.number"], createElement("span", {}, head.number.toLocaleString("en"))),
+          ...createDescription("Age", ["head.ageSeconds"], createAge(receivedAtMs - head.ageSeconds * 1000)),
         ],
-    createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", [], ...endpoints),
+    createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", ["endpoints"], ...endpoints),
     chain.cctpBurnLimitUsdc === undefined
       ? []
       : createDescription(
           "USDC per transfer",
-          [],
+          ["cctpBurnLimitUsdc"],
           createElement("span", {}, `${chain.cctpBurnLimitUsdc.toLocaleString("en")} at most`),
         ),
     lagBlocks === undefined
       ? []
-      : createDescription("Index", [], createElement("span", {}, `${lagBlocks} blocks behind`)),
+      : createDescription("Index", ["index.lagBlocks"], createElement("span", {}, `${lagBlocks} blocks behind`)),
   ];
   const title = createElement("h3", {}, formatChainName(chain.chain), " ", createNote(`chain ${chain.chainId}`));
   return createElement(

@@ -14,6 +14,7 @@ import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/a
 import { createCommandBox } from "../shared/elements/command-box.js";
 import { createElement, getElement, selectOption } from "../shared/elements/dom.js";
 import { createErrorBox } from "../shared/elements/error-box.js";
+import { createFieldName, createRawValue } from "../shared/elements/value-elements.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import { formatHash, type ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
@@ -120,13 +121,22 @@ function renderRouteTable(routes: readonly Route[], token: string, network: stri
   const destinations = listDestinationChains(routes, token);
   const columns = chains.filter((slug) => destinations.includes(slug));
   const rows = chains.filter((slug) => sources.includes(slug));
-  const corner = createElement("td", {}, createElement("span", { class: "visually-hidden" }, "From, to"));
+  const corner = createElement(
+    "td",
+    {},
+    createElement("span", { class: "visually-hidden" }, "From, to"),
+    createFieldName("sourceChainSlug"),
+    " ",
+    createFieldName("sourceChainId"),
+  );
   const heads = columns.map((to) =>
     createElement("th", { scope: "col" }, createElement("span", {}, formatChainName(to))),
   );
   const body = rows.map((from) => {
     const cells = columns.map((to) => createElement("td", {}, renderRouteCell(routes, { token, from, to }, network)));
-    return createElement("tr", {}, createElement("th", { scope: "row" }, formatChainName(from)), ...cells);
+    const id = routes.find(({ sourceChainSlug }) => sourceChainSlug === from)?.sourceChainId;
+    const head = createElement("th", { scope: "row" }, formatChainName(from), " ", createRawValue(`${from} ${id}`));
+    return createElement("tr", {}, head, ...cells);
   });
   const table = createElement(
     "table",

@@ -11,8 +11,13 @@ export function createDescription(
   fields: readonly string[],
   ...values: readonly (HTMLElement | undefined)[]
 ): readonly HTMLElement[] {
-  const names = fields.map((field) => createElement("code", { class: "field" }, field));
+  const names = fields.map(createFieldName);
   return [createElement("dt", {}, createElement("span", {}, label), ...names), createElement("dd", {}, ...values)];
+}
+
+/** Creates the name of an API field, which only the developer view shows. */
+export function createFieldName(field: string): HTMLElement {
+  return createElement("code", { class: "field" }, field);
 }
 
 /** Creates secondary text beside a value. */
@@ -39,7 +44,7 @@ export function createTokenAmount(raw: string, token: string, decimals: number |
   return createElement("span", { class: "whole" }, isLong ? number.slice(0, end) : number, minorDigits, ` ${token}`);
 }
 
-/** Creates a value exactly as the API returns it. */
+/** Creates a value exactly as the API returns it, which only the developer view shows. */
 export function createRawValue(raw: string): HTMLElement {
   return createElement("span", { class: "raw" }, raw);
 }
