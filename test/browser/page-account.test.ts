@@ -93,6 +93,12 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
       await expect.poll(() => readIds(page)).toEqual(transfers.map(({ transferId }) => transferId));
       expect(await page.locator("#account-token").inputValue()).toBe("");
 
+      const heights = await page.evaluate(
+        "[...document.querySelectorAll('#account-form .field')].map((field) => field.offsetHeight)",
+      );
+      // A label above a control. The error and the hint of a field can add lines.
+      expect(Math.max(...(heights as number[]))).toBeLessThan(100);
+
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
         expect(await findAccessibilityViolations(page), colorScheme).toEqual([]);

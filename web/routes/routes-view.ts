@@ -121,14 +121,7 @@ function renderRouteTable(routes: readonly Route[], token: string, network: stri
   const destinations = listDestinationChains(routes, token);
   const columns = chains.filter((slug) => destinations.includes(slug));
   const rows = chains.filter((slug) => sources.includes(slug));
-  const corner = createElement(
-    "td",
-    {},
-    createElement("span", { class: "visually-hidden" }, "From, to"),
-    createFieldName("sourceChainSlug"),
-    " ",
-    createFieldName("sourceChainId"),
-  );
+  const corner = createElement("td", {}, createElement("span", { class: "visually-hidden" }, "From, to"));
   const heads = columns.map((to) =>
     createElement("th", { scope: "col" }, createElement("span", {}, formatChainName(to))),
   );
@@ -141,7 +134,7 @@ function renderRouteTable(routes: readonly Route[], token: string, network: stri
   const table = createElement(
     "table",
     {},
-    createElement("caption", {}, token),
+    createElement("caption", {}, token, " ", createFieldName("sourceChainSlug, sourceChainId")),
     createElement("thead", {}, createElement("tr", {}, corner, ...heads)),
     createElement("tbody", {}, ...body),
   );
