@@ -133,6 +133,19 @@ const UNBONDED_TRANSFERS: readonly UnbondedTransfer[] = [
     committedAfter: 20,
     expectedWithdrawalState: "WAITING_FOR_ROOT",
   },
+  // The last seed: the blocks of the others stay as they are.
+  {
+    name: "hop-polygon-arbitrum-withdrawable",
+    description: "HOP between L2s, not bonded, can be withdrawn: the only leaf of its root",
+    token: "HOP",
+    source: "polygon",
+    destination: "arbitrum",
+    amount: "700",
+    hoursAgo: 0.5,
+    committedAfter: 10,
+    arrivedAfter: 20,
+    expectedWithdrawalState: "WITHDRAWABLE",
+  },
 ];
 
 export const unbondedSeeds: readonly Seed[] = UNBONDED_TRANSFERS.map((plan) => ({

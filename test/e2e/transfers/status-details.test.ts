@@ -18,6 +18,7 @@ const SUBSTATES: Readonly<Record<string, string>> = {
   "hop-polygon-gnosis-first-leaf": "WITHDRAWABLE",
   "hop-polygon-gnosis-second-leaf": "WITHDRAWABLE",
   "usdt-optimism-polygon-withdrawable": "WITHDRAWABLE",
+  "hop-polygon-arbitrum-withdrawable": "WITHDRAWABLE",
   "eth-arbitrum-ethereum-refused": "WITHDRAWABLE",
   "dai-optimism-arbitrum-rescued": "WAITING_FOR_SETTLEMENT",
   "dai-optimism-arbitrum-committed": "WAITING_FOR_SETTLEMENT",
