@@ -208,7 +208,7 @@ export class Endpoint {
     | { readonly outcomes: readonly RpcCallResult[] }
     | { readonly namedLimit?: number | undefined; readonly limitTtlMs?: number | undefined }
   > {
-    // For a size that was accepted before, an error counts as a failure of the endpoint.
+    // For a size that was accepted before, an error that may have another reason counts as a failure of the endpoint.
     const isUntried = calls.length > this.#largestAcceptedBatch;
     let namedLimit: number | undefined;
     let limitTtlMs: number | undefined;
@@ -234,12 +234,15 @@ export class Endpoint {
       return { outcomes };
     } catch (error) {
       if (!(error instanceof UpstreamError) || !this.#isBatchStatus(error.status)) throw error;
-      const isServerError = error.status >= 500;
-      this.#consecutiveServerErrors = isServerError ? this.#consecutiveServerErrors + 1 : 0;
-      if (isUntried) return isServerError ? { limitTtlMs: UNCERTAIN_LIMIT_TTL_MS } : {};
+      if (error.status < 500) {
+        this.#consecutiveServerErrors = 0;
+        if (!isUntried) this.#largestAcceptedBatch = 1;
+        return {};
+      }
+      this.#consecutiveServerErrors += 1;
+      if (isUntried) return { limitTtlMs: UNCERTAIN_LIMIT_TTL_MS };
       // Most server errors have nothing to do with the batch.
-      if (!isServerError || this.#consecutiveServerErrors >= MAX_CONSECUTIVE_SERVER_ERRORS)
-        this.#largestAcceptedBatch = 1;
+      if (this.#consecutiveServerErrors >= MAX_CONSECUTIVE_SERVER_ERRORS) this.#largestAcceptedBatch = 1;
       throw error;
     }
   }

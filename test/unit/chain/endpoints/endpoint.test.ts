@@ -235,6 +235,18 @@ describe("an endpoint that rejects batches", () => {
     expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
   });
 
+  test("from some time on with a client error does not fail, although there is no other endpoint", async () => {
+    const node = await startRpcNodeStub({ respond: methodAsResult });
+    const { batch, failures } = createPoolOn([node]);
+    await batch("a", "b");
+    node.intercept = toBatches(() => refusal, 400);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+    expect(failures).toEqual([]);
+    const { length } = node.requests;
+    await batch("a", "b");
+    expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
+  });
+
   test("from some time on with server errors is detected as well", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch } = createPoolOn([node]);
