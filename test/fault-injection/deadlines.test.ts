@@ -6,6 +6,7 @@ import {
   BatchGetQuotesRequestSchema,
   GetQuoteRequestSchema,
   GetTransferStatusRequestSchema,
+  GetWithdrawalRequestSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
@@ -33,6 +34,8 @@ const { amount, toChain, ...shared } = quote;
 const batch = { ...shared, amount: [amount], toChain: [toChain] };
 const byHash = { transferHash: transfer?.transactionHash ?? "" };
 const byId = { transferId: transfer?.transferId ?? "" };
+const withdrawable = transfers.find(({ name }) => name === "hop-polygon-arbitrum-withdrawable");
+const byWithdrawable = { transferHash: withdrawable?.transactionHash ?? "" };
 const quoteParameters = new URLSearchParams({ ...quote, slippage: "0.5" });
 const quotePath = `/v1/quote?${quoteParameters}`;
 const statusPath = `/v1/transfer-status?${new URLSearchParams(byHash)}`;
@@ -61,6 +64,12 @@ const queries = {
     rpc: "GetTransferStatus",
     json: byId,
     binary: toBinary(GetTransferStatusRequestSchema, create(GetTransferStatusRequestSchema, byId)),
+  },
+  withdrawal: {
+    path: `/v1/withdrawal?${new URLSearchParams(byWithdrawable)}`,
+    rpc: "GetWithdrawal",
+    json: byWithdrawable,
+    binary: toBinary(GetWithdrawalRequestSchema, create(GetWithdrawalRequestSchema, byWithdrawable)),
   },
 } as const;
 type Query = (typeof queries)[keyof typeof queries];
@@ -224,6 +233,29 @@ describe("a call ends by its deadline", () => {
       stripTimes(rowsOrHead).map(([first = ""], index) => (index === 0 ? rowsOrHead[0] : undefined) ?? [first]);
     expect(names(readTable("deadlines"))).toEqual(names(table));
   });
+});
+
+test("a withdrawal names a source of attestations that hangs, before the deadline of its caller", async () => {
+  const proxy = await startFaultProxy(inject("network").attestationUrl);
+  await proxy.setFault(faults.hang);
+  open.push(proxy);
+  const redeemable = transfers.find(({ name }) => name === "usdc-optimism-ethereum");
+  // With a new gateway each time, which has not seen the source fail.
+  const ask = async () => {
+    const { url } = await startTestGateway({ ATTESTATION_API_URL: proxy.url, REQUEST_TIMEOUT_MS: String(LONG_MS) });
+    const response = await fetch(`${url}/hop.bridge.v1.BridgeService/GetWithdrawal`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "connect-timeout-ms": "1800" },
+      body: JSON.stringify({ transferHash: redeemable?.transactionHash }),
+    });
+    return (await response.json()) as ErrorBody;
+  };
+  // A busy machine may be late, but not each time.
+  await expect.poll(ask).toMatchObject({
+    code: "unavailable",
+    message: "the CCTP attestation source does not respond",
+  });
+  await closeAll();
 });
 
 describe("a caller that leaves", () => {

@@ -15,27 +15,31 @@ import { type CctpProof, FailedCheckError, type Withdrawal } from "./withdrawal.
 
 /** Words with which a MessageTransmitter refuses an attestation that is not one, or a message that it has just called unused. */
 const CONTRADICTIONS = /attestation|signature|attester|ECDSA|Nonce already used|message version|destination domain/i;
-/** Longest wait for the attestation source, in milliseconds. */
-const ATTESTATION_TIMEOUT_MS = 2_000;
 const SWITCHED_OFF =
   "it is not known what is attested: the CCTP attestation source is switched off (ATTESTATION_API_URL)";
 
+interface AttestationSource {
+  /** undefined: the source is switched off. */
+  readonly attestations: Pick<AttestationClient, "findCurrent"> | undefined;
+  /** Longest wait, in milliseconds: the chain is read after it, and may say that no attestation is needed any more. */
+  readonly waitMs: number;
+}
+
 /**
  * Reads what is left to do for a CCTP transfer that has not been received: the message of its burn, and its attestation.
- * @param attestations undefined: the source is switched off
  * @throws FailedCheckError when what was read does not fit
  * @throws ServiceError UPSTREAM_UNAVAILABLE when a chain or the source does not answer
  */
 export async function readCctpWithdrawal(
   sent: SentTransfer,
-  attestations: Pick<AttestationClient, "findCurrent"> | undefined,
+  attestationSource: AttestationSource,
   context: LookupContext,
 ): Promise<Withdrawal> {
   const { destination } = sent;
   const message = await readMessage(sent, context);
   const transmitter = getPayoutContracts(context.network, sent.token, destination).messageTransmitter;
   if (transmitter === undefined) throw new FailedCheckError("message", sent.source.slug);
-  const { attestation, outage } = await readAttestation(message, attestations, context);
+  const { attestation, outage } = await readAttestation(message, attestationSource, context);
   const proof: CctpProof = { kind: "cctp", transmitter, message: message.bytes, attestation };
   const used = { to: transmitter, data: encodeUsedNoncesCall(message.sourceDomain, message.nonce) };
   const otherCalls: RpcCall[] = [];
@@ -51,24 +55,24 @@ export async function readCctpWithdrawal(
   if (usedNonce !== 0n) return { state: "RECEIVED" };
   if (outage !== undefined) throw outage;
   if (attestation === undefined)
-    return { state: "WAITING_FOR_ATTESTATION", proof, ...(attestations === undefined && { warning: SWITCHED_OFF }) };
+    return {
+      state: "WAITING_FOR_ATTESTATION",
+      proof,
+      ...(attestationSource.attestations === undefined && { warning: SWITCHED_OFF }),
+    };
   const refusal = findRefusal(outcomes[0], destination.slug);
   if (refusal === undefined) return { state: "REDEEMABLE", proof };
   if (CONTRADICTIONS.test(refusal)) throw new FailedCheckError("receive", destination.slug);
   return { state: "BLOCKED", proof, warning: `the contract on ${destination.slug} refuses the message: ${refusal}` };
 }
 
-/**
- * Reads the attestation of a message, in at most half of the time that is left: the chain is read after it, and may say that
- * none is needed any more.
- * @returns also why it cannot be had
- */
+/** Reads the attestation of a message. @returns also why it cannot be had */
 async function readAttestation(
   { hash }: BurnMessage,
-  attestations: Pick<AttestationClient, "findCurrent"> | undefined,
-  { signal, remainingMs }: LookupContext,
+  { attestations, waitMs }: AttestationSource,
+  { signal }: LookupContext,
 ): Promise<{ readonly attestation?: string | undefined; readonly outage?: unknown }> {
-  const scope = createAbortScope(signal, Math.min(ATTESTATION_TIMEOUT_MS, remainingMs() / 2));
+  const scope = createAbortScope(signal, waitMs);
   try {
     return { attestation: await attestations?.findCurrent(hash, scope.signal) };
   } catch (outage) {

@@ -35,6 +35,14 @@ interface WithdrawalFinderOptions {
   readonly now: () => number;
 }
 
+/** On what terms the chains are read. */
+interface ReadTerms {
+  /** Whether a caller's own endpoints are read. */
+  readonly isPrivate: boolean;
+  /** Longest wait for an attestation, in milliseconds. */
+  readonly attestationWaitMs: number;
+}
+
 /** At most two kilobytes each: a proof has ten siblings, a message 248 bytes. */
 const MAX_ENTRIES = 1_000;
 /** A read ends this long before its deadline, to report which chain was too slow; at most a fifth of the time. */
@@ -73,8 +81,10 @@ export class WithdrawalFinder {
     if (sent.kind === "l1") return { state: "AUTOMATIC" };
     const { limiter, timeoutMs, now } = this.#options;
     const { network, caller, signal } = context;
+    // The caller that begins a read decides: a source that does not respond is reported before that one's deadline.
+    const attestationWaitMs = context.remainingMs() / 2;
     if (usesCustomEndpoints(context.chains, network.chains.keys()))
-      return limiter.run(caller, signal, () => this.#read(status, context, true));
+      return limiter.run(caller, signal, () => this.#read(status, context, { isPrivate: true, attestationWaitMs }));
     // What was read after one observation is not returned as being as new as the next one.
     const key = `${network.slug} ${sent.transactionHash} ${sent.blockNumber} ${sent.logIndex} ${observedAtMs}`;
     const cached = this.#cache.get(key);
@@ -83,14 +93,17 @@ export class WithdrawalFinder {
     return this.#reads.run(key, context, async (waiters) => {
       const deadline = now() + timeoutMs;
       const shared = { ...context, waiters, signal: waiters.signal, remainingMs: () => deadline - now() };
-      const withdrawal = await limiter.run(waiters, waiters.signal, () => this.#read(status, shared, false));
+      const withdrawal = await limiter.run(waiters, waiters.signal, () =>
+        this.#read(status, shared, { isPrivate: false, attestationWaitMs }),
+      );
       this.#cache.set(key, withdrawal, { ttl: getStatusTtlMs(status) });
       return withdrawal;
     });
   }
 
   /** Reads within one budget, and in time to tell which chain was too slow. */
-  async #read({ sent }: TransferStatus, context: LookupContext, isPrivate: boolean): Promise<Withdrawal> {
+  async #read({ sent }: TransferStatus, context: LookupContext, terms: ReadTerms): Promise<Withdrawal> {
+    const { isPrivate, attestationWaitMs } = terms;
     const { budgets, findIndexedTree, attestations, onFailedCheck } = this.#options;
     const budget = budgets.open(context.waiters ?? context.caller, isPrivate);
     const availableMs = context.remainingMs();
@@ -99,7 +112,7 @@ export class WithdrawalFinder {
     const readContext: LookupContext = { ...context, chains, signal: scope.signal };
     const read = (): Promise<Withdrawal> =>
       sent.kind === "cctp"
-        ? readCctpWithdrawal(sent, attestations, readContext)
+        ? readCctpWithdrawal(sent, { attestations, waitMs: attestationWaitMs }, readContext)
         : readBridgeWithdrawal(sent, findIndexedTree, this.#treeSearch, readContext);
     try {
       // A new block between two reads looks like a contradiction, once: with a commit, or a withdrawal.

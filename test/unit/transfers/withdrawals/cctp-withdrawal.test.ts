@@ -107,8 +107,8 @@ function read(
     fetchJson: async () => ({ attestation: (await attestation) ?? "PENDING" }),
     now: () => 1,
   });
-  const context = createLookupContext({ chains, remainingMs: () => 0 });
-  return { withdrawal: readCctpWithdrawal(sent, attestations, context), calls };
+  const context = createLookupContext({ chains });
+  return { withdrawal: readCctpWithdrawal(sent, { attestations, waitMs: 0 }, context), calls };
 }
 
 test("a burn without an attestation waits for one, and its message is that of the nonce", async () => {
