@@ -10,8 +10,12 @@ export interface ScenarioQueries {
 }
 
 const CHAIN_QUERIES: ScenarioQueries = {
-  affected: ["quote", "batch of quotes", "status by hash", "status by id"],
-  others: ["other quote", "routes"],
+  affected: ["quote", "batch of quotes", "status by hash", "status by id", "withdrawal"],
+  others: ["other quote", "CCTP withdrawal", "routes"],
+};
+const DOCUMENT_QUERIES: ScenarioQueries = {
+  affected: ["quote", "batch of quotes"],
+  others: ["status by hash", "status by id", "withdrawal", "CCTP withdrawal", "routes"],
 };
 
 const queriesByUpstream: Readonly<Record<Upstream, ScenarioQueries>> = {
@@ -19,20 +23,20 @@ const queriesByUpstream: Readonly<Record<Upstream, ScenarioQueries>> = {
   "destination chain": CHAIN_QUERIES,
   "one of two endpoints": CHAIN_QUERIES,
   "all endpoints": CHAIN_QUERIES,
-  prices: { affected: ["quote", "batch of quotes"], others: ["status by hash", "status by id", "routes"] },
-  settings: { affected: ["quote", "batch of quotes"], others: ["status by hash", "status by id", "routes"] },
+  prices: DOCUMENT_QUERIES,
+  settings: DOCUMENT_QUERIES,
   explorer: { affected: ["status by hash", "status by id"], others: ["other quote", "routes"] },
   attestation: {
-    affected: ["CCTP quote", "batch of quotes"],
-    others: ["quote", "other quote", "status by hash", "routes"],
+    affected: ["CCTP quote", "batch of quotes", "CCTP withdrawal"],
+    others: ["quote", "other quote", "status by hash", "withdrawal", "routes"],
   },
 };
 
 /** Queries that read nothing that the fault changes. */
 const unaffectedQueries: { readonly [Fault in FaultName]?: (query: QueryName) => boolean } = {
-  // Statuses are read from receipts and logs, and quotes from contracts.
+  // Statuses are read from receipts and logs, quotes from contracts, and withdrawals from both.
   "empty 0x from contracts": (query) => query.startsWith("status"),
-  "null for every block": (query) => !query.startsWith("status"),
+  "null for every block": (query) => query.includes("quote"),
 };
 
 /** Divides the queries into those that a fault of the upstream affects, and the others. */

@@ -1,10 +1,14 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { TRANSFERS_COMMITTED_TOPIC } from "../../../src/hop/settlement.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import { readBody, sendJson } from "../../support/stubs/http-stub.js";
+import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // A caller may name RPC endpoints for all chains at one host that is not its own: one call must not become many requests.
+// What a caller's endpoints say is the answer to that caller alone.
 
 interface RpcRequest {
   readonly calls: readonly { readonly id: number; readonly method: string }[];
@@ -75,6 +79,8 @@ describe.each([
   ["a quote", "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5", 2],
   ["a status by id", `/v1/transfer-status?transferId=${unknown}`, 9],
   ["a status by hash", `/v1/transfer-status?transferHash=${unknown}`, 9],
+  ["a withdrawal by id", `/v1/withdrawal?transferId=${unknown}`, 9],
+  ["a withdrawal by hash", `/v1/withdrawal?transferHash=${unknown}`, 9],
 ] as const)("%s over one host for all chains", (_, path, chainCount) => {
   test.each(failures)("is one attempt per chain for an endpoint with %s", async (_failure, behaviour, perChain) => {
     behave = behaviour;
@@ -86,4 +92,42 @@ describe.each([
     expect(traffic.requests).toBeLessThanOrEqual(chainCount * perChain);
     expect(traffic.maxOpen).toBeLessThanOrEqual(4);
   });
+});
+
+test("a withdrawal is read from the endpoints of its caller, and their lies are told to nobody else", async () => {
+  const { chains, transfers } = inject("network");
+  const seeded = transfers.find(({ name }) => name === "hop-polygon-arbitrum-withdrawable");
+  const [source, destination] = await Promise.all(
+    ["polygon", "arbitrum"].map((slug) => startRpcProxy(chains[slug]?.url ?? "")),
+  );
+  if (source === undefined || destination === undefined) throw new Error("no proxies");
+  const path = `/v1/withdrawal?transferHash=${seeded?.transactionHash}`;
+  const urls = Object.entries({ polygon: source, arbitrum: destination }).map(
+    ([slug, { url }]) => `&rpcUrl[${slug}]=${encodeURIComponent(url)}`,
+  );
+  const ask = () => gateway.get(`${path}${urls.join("")}`);
+  try {
+    const expected = await gateway.get(path);
+    expect(expected).toMatchObject({ status: 200, body: { state: "WITHDRAWABLE" } });
+    const { status, headers, body } = await ask();
+    expect({ status, body }).toEqual({ status: 200, body: expected.body });
+    expect(headers.get("cache-control")).toBe("no-store");
+    // The proof was tried through them as well.
+    for (const proxy of [source, destination]) expect(proxy.requests).not.toHaveLength(0);
+
+    // Without the commit, the transfer would wait for one.
+    source.behaviour.override = ({ method }, result) => {
+      if (method !== "eth_getLogs" || !Array.isArray(result)) return undefined;
+      return { result: result.filter(({ topics }) => topics[0] !== TRANSFERS_COMMITTED_TOPIC) };
+    };
+    expect(await ask()).toMatchObject({
+      status: 503,
+      body: { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("(check pending)") },
+    });
+    const metrics = await scrapeMetrics(gateway.metricsUrl);
+    expect(metrics.sum("hop_gateway_withdrawal_checks_failed_total")).toBe(0);
+    expect((await gateway.get(path)).body).toEqual(expected.body);
+  } finally {
+    await Promise.all([source.close(), destination.close()]);
+  }
 });

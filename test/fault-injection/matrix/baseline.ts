@@ -7,10 +7,22 @@ import type { Upstream } from "./expected-outcomes.js";
 export const SOURCE_CHAIN = "polygon";
 export const DESTINATION_CHAIN = "arbitrum";
 const TRANSFER_NAME = "usdt-polygon-arbitrum";
+/** Between the same chains, with a proof. */
+const WITHDRAWABLE_NAME = "hop-polygon-arbitrum-withdrawable";
+/** Between other chains, with an attestation. */
+const REDEEMABLE_NAME = "usdc-optimism-ethereum";
 
 /** Queries for one quote; a batch has all of them, in this order. */
 export const QUOTE_QUERIES = ["quote", "CCTP quote", "other quote"] as const;
-const QUERY_NAMES = [...QUOTE_QUERIES, "batch of quotes", "status by hash", "status by id", "routes"] as const;
+const QUERY_NAMES = [
+  ...QUOTE_QUERIES,
+  "batch of quotes",
+  "status by hash",
+  "status by id",
+  "withdrawal",
+  "CCTP withdrawal",
+  "routes",
+] as const;
 export type QueryName = (typeof QUERY_NAMES)[number];
 
 const ONE_ETH = "1000000000000000000";
@@ -33,7 +45,8 @@ export interface Baseline {
 }
 
 export async function recordBaseline(): Promise<Baseline> {
-  const transfer = inject("network").transfers.find(({ name }) => name === TRANSFER_NAME);
+  const findTransfer = (wanted: string) => inject("network").transfers.find(({ name }) => name === wanted);
+  const transfer = findTransfer(TRANSFER_NAME);
   const quotePath = (query: (typeof QUOTE_QUERIES)[number]): string =>
     `/v1/quote?${new URLSearchParams(QUOTE_REQUESTS[query])}`;
   const batch = JSON.stringify({ requests: QUOTE_QUERIES.map((query) => QUOTE_REQUESTS[query]) });
@@ -45,6 +58,8 @@ export async function recordBaseline(): Promise<Baseline> {
     "batch of quotes": `/hop.bridge.v1.BridgeService/BatchGetQuotes?connect=v1&encoding=json&message=${encodeURIComponent(batch)}`,
     "status by hash": `/v1/transfer-status?transferHash=${transfer?.transactionHash}`,
     "status by id": `/v1/transfer-status?transferId=${transfer?.transferId}`,
+    withdrawal: `/v1/withdrawal?transferHash=${findTransfer(WITHDRAWABLE_NAME)?.transactionHash}`,
+    "CCTP withdrawal": `/v1/withdrawal?transferHash=${findTransfer(REDEEMABLE_NAME)?.transactionHash}`,
     routes: "/v1/available-routes",
   };
   const gateway = await startGateway();

@@ -4,8 +4,8 @@ import type { FaultName } from "../faults.js";
 
 /**
  * What happens to the queries that need the upstream. "correct": all responses are those without the fault. "stale": a quote
- * uses the state that was read last, for up to QUOTE_MAX_STALE_MS and with its age in the Age header; a status is served
- * for about a block; then both become unavailable. "unavailable": 503 or 504 that names the chain or source. Other
+ * uses the state that was read last, for up to QUOTE_MAX_STALE_MS and with its age in the Age header; a status and a
+ * withdrawal are served for about a block; then all become unavailable. "unavailable": 503 or 504 that names the chain or source. Other
  * queries are not affected.
  */
 export type Outcome = "correct" | "stale" | "unavailable";
