@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.js";
 import type { Logger } from "../observability/log.js";
+import { withTimeout } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { withTimeout } from "../resilience/with-timeout.js";
 
 /** Raised when what is shared is printed in another way: old and new versions have one Redis. */
 const FORMAT_VERSION = 2;

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { ServiceError } from "../errors.js";
 import { raceAbort } from "../resilience/abort-scope.js";
+import { UpstreamError } from "../resilience/http-client/upstream-error.js";
 import {
   type SourceHealth,
   StaleWhileRevalidateCache,
   type StaleWhileRevalidateOptions,
 } from "../resilience/stale-while-revalidate.js";
-import { UpstreamError } from "../resilience/upstream-error.js";
 import { buildSampleCctpMessage } from "./cctp.js";
 
 export interface AttestationClientOptions {

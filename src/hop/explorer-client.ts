@@ -1,9 +1,9 @@
 import { ServiceError } from "../errors.js";
-import { CircuitBreaker } from "../resilience/circuit-breaker.js";
+import { CircuitBreaker } from "../resilience/http-client/circuit-breaker.js";
 import { fetchJson } from "../resilience/http-client/fetch-json.js";
 import { Agent } from "../resilience/http-client/undici.js";
+import { UpstreamError } from "../resilience/http-client/upstream-error.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
-import { UpstreamError } from "../resilience/upstream-error.js";
 import { ContractRegistry } from "./contract-registry.js";
 import { type ExplorerRecord, parseExplorerRecord } from "./explorer-record.js";
 import { getNetwork } from "./networks.js";

@@ -1,8 +1,8 @@
 import { sdkConfig } from "../../gen/hop/sdk-config.js";
 import { ServiceError } from "../errors.js";
+import { withTimeout } from "../resilience/abort-scope.js";
+import { describeUpstreamFailure } from "../resilience/http-client/upstream-error.js";
 import type { StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
-import { describeUpstreamFailure } from "../resilience/upstream-error.js";
-import { withTimeout } from "../resilience/with-timeout.js";
 import type { NetworkSlug } from "./networks.js";
 
 type ByToken<T> = Readonly<Record<string, T>>;

@@ -1,15 +1,15 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { ServiceError } from "../errors.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { type OverloadLoad, OverloadManager } from "./admission/overload-manager.js";
 import { RateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
-import { RequestAdmission } from "./admission/request-admission.js";
+import { createHeadersTooLargeError, createUrlTooLongError, RequestAdmission } from "./admission/request-admission.js";
 import { DEFAULT_HTTP_LIMITS, HTTP1_STREAM_CONNECTION_SHARE, type HttpLimits } from "./connection/http-limits.js";
-import type { HttpProtocolError } from "./connection/http1-server.js";
+import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./connection/http1-server.js";
 import { HttpSocketListener } from "./connection/listener.js";
-import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
 import { Dispatcher, type StreamFallback } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
 import { identifyCaller } from "./request/caller.js";
@@ -22,7 +22,8 @@ import {
   type InternalErrorReporter,
   type RequestTracer,
 } from "./request/request-context.js";
-import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
+import { formatRawErrorResponse, type HttpRoute, SUPPORTED_METHODS } from "./request/response.js";
+import type { HeaderList } from "./request/response-headers.js";
 import { createRestRoutes } from "./rest/rest-routes.js";
 import { GrpcFastPath } from "./rpc/grpc-fast-path.js";
 import { createRpcRoutes, type RpcRoutesOptions } from "./rpc/rpc-routes.js";
@@ -223,4 +224,35 @@ function createStreamPlaces(limits: HttpLimits, maxConnections: number): RpcRout
 function formatUrl({ address, family, port }: AddressInfo): string {
   if (family !== "IPv6") return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
   return `http://[${address === "::" ? "::1" : address}]:${port}`;
+}
+
+/** Errors of HTTP/2 sessions that sent too much. All others are malformed input. */
+const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set([
+  "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
+  "EXCESS_BYTES",
+  "REFUSED_STREAMS",
+]);
+
+/** Maps input that Node.js did not accept as a request to a response. */
+function toHttpProtocolErrorResponse(
+  { code, rawPacket }: HttpProtocolError,
+  limits: HttpLimits,
+): { readonly status: number; readonly error: ServiceError; readonly headers?: HeaderList } {
+  if (code === HTTP_CONNECT_METHOD) {
+    const error = new ServiceError("METHOD_NOT_ALLOWED", "the method CONNECT is not supported");
+    return { status: 405, error, headers: ["allow", SUPPORTED_METHODS] };
+  }
+  if (code === "HPE_HEADER_OVERFLOW") {
+    const line = rawPacket.subarray(0, limits.urlBytes);
+    const isUrl = /^[A-Z]+ /.test(line.toString("latin1", 0, 10)) && !line.includes("\n");
+    if (isUrl) return { status: 414, error: createUrlTooLongError(limits) };
+    return { status: 431, error: createHeadersTooLargeError(limits) };
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return { status: 408, error: new ServiceError("INVALID_PARAMETER", "the request did not arrive in time") };
+  }
+  if (FLOOD_ERROR_CODES.has(code)) {
+    return { status: 429, error: new ServiceError("RATE_LIMITED", "the connection sent too much data") };
+  }
+  return { status: 400, error: new ServiceError("INVALID_PARAMETER", "malformed HTTP request") };
 }

@@ -1,6 +1,6 @@
 import type { Worker } from "node:cluster";
 import type { DynamicDocument } from "../http/documents.js";
-import { withTimeout } from "../resilience/with-timeout.js";
+import { withTimeout } from "../resilience/abort-scope.js";
 import { createJsonReport } from "./probes.js";
 
 // The primary answers /livez for its workers. It asks each of them over IPC whether its event loop still turns.

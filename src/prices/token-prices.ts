@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import { withTimeout } from "../resilience/with-timeout.js";
+import { withTimeout } from "../resilience/abort-scope.js";
 import { type DistrustEvent, type PriceComparison, PriceJudge } from "./price-comparison.js";
 import { type PriceSource, upperCaseSymbols } from "./price-source.js";
 

@@ -1,7 +1,7 @@
 import type { NetworkChainClients } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
+import type { UsdcSwapPool } from "../hop/cctp.js";
 import type { Chain } from "../hop/networks.js";
-import type { UsdcSwapPool } from "../hop/usdc-swap-pools.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { Quote, RouteQuoter } from "./math/quote.js";

@@ -1,4 +1,4 @@
-import { describeUpstreamFailure } from "./upstream-error.js";
+import { describeUpstreamFailure } from "./http-client/upstream-error.js";
 
 /** A loaded value and when it was loaded, in milliseconds on the monotonic clock. */
 export interface CacheEntry<T> {

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import { withTimeout } from "../resilience/with-timeout.js";
+import { withTimeout } from "../resilience/abort-scope.js";
 import { REQUEST_TIMEOUT_MS, type SetOptions, type SharedStore, type SharedText } from "./shared-cache.js";
 
 /**

@@ -1,5 +1,4 @@
-import { createAbortScope } from "../resilience/abort-scope.js";
-import { withTimeout } from "../resilience/with-timeout.js";
+import { createAbortScope, withTimeout } from "../resilience/abort-scope.js";
 import type { ChainSource } from "./sources/chain/chain-source.js";
 import type { IndexLookup } from "./sources/index-lookup.js";
 import {

@@ -7,8 +7,8 @@ import { faucet, uniswapLiquidityProvider } from "../../devnet/deploy/accounts.j
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
 import { findUniswapContracts } from "../../devnet/deploy/uniswap-contracts.js";
 import type { ChainClient } from "../../src/chain/chain-client.js";
+import { findUsdcSwapPool, type UsdcSwapPool } from "../../src/hop/cctp.js";
 import { type Chain, getNetwork } from "../../src/hop/networks.js";
-import { findUsdcSwapPool, type UsdcSwapPool } from "../../src/hop/usdc-swap-pools.js";
 import { SwapRevertError } from "../../src/quotes/math/stable-swap.js";
 import { getSqrtPriceAtTick, type UniswapV3Pool } from "../../src/quotes/math/uniswap-v3.js";
 import type { ChainState } from "../../src/quotes/state/chain-state.js";

@@ -5,7 +5,7 @@ import { createAbortScope } from "../../resilience/abort-scope.js";
 import { monotonicNow } from "../../resilience/clock.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import { Agent, buildConnector } from "../../resilience/http-client/undici.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { type ChainClient, createChainClient, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import { Endpoint, type EndpointFailure, type EndpointRequestObserver } from "../endpoints/endpoint.js";
 import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";

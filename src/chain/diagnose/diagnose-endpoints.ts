@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { findRpcResult } from "../chain-client.js";
 import type { EndpointNamer } from "../endpoints/endpoint-name.js";
 import { MAX_SECONDS_AHEAD, parseHead } from "../heads/chain-heads.js";

@@ -1,4 +1,4 @@
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { toFunctionSelector } from "../abi/abi-encoding.js";
 import { decodeMulticall, encodeMulticall } from "../abi/multicall.js";
 import { type BlockRange, isReverted, type LogFilter, type RpcCall } from "../chain-client.js";

@@ -1,5 +1,5 @@
 import { type FetchJsonOptions, fetchJson } from "../../resilience/http-client/fetch-json.js";
-import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
+import { UpstreamError, type UpstreamErrorKind } from "../../resilience/http-client/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import {
   encodeRequest,

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ServiceError } from "../../errors.js";
 import { type AbortScope, createAbortScope } from "../../resilience/abort-scope.js";
-import type { CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import type { CircuitBreakerAttempt } from "../../resilience/http-client/circuit-breaker.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-errors.js";
 import type { Endpoint } from "./endpoint.js";

@@ -1,10 +1,10 @@
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import type { UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
 import { FairSemaphore } from "../../resilience/fair-semaphore.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import type { UpstreamHealth } from "../../resilience/http-client/circuit-breaker.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import {
   type ChainClient,
   createChainClient,

@@ -1,8 +1,8 @@
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import { CircuitBreaker } from "../../resilience/circuit-breaker.js";
 import { FairSemaphore } from "../../resilience/fair-semaphore.js";
+import { CircuitBreaker } from "../../resilience/http-client/circuit-breaker.js";
 import { type FetchJsonOptions, fetchJson } from "../../resilience/http-client/fetch-json.js";
-import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
+import { UpstreamError, type UpstreamErrorKind } from "../../resilience/http-client/upstream-error.js";
 import { findRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import {
   CHAIN_ID_CALL,

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { type BlockRange, findRpcResult, type LogSearch, type LogsResult, type RpcCall } from "../chain-client.js";
 import { toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../errors.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import type { BodyMemory } from "../../resilience/http-client/fetch-json.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 
 /** Requests in flight; one endpoint gets at most half. Each has a connection, and takes up to thirty kilobytes. */
 export const MAX_REQUESTS_IN_FLIGHT = 2_048;

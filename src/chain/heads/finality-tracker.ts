@@ -1,5 +1,5 @@
 import { ServiceError } from "../../errors.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import type { ChainClient } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-errors.js";
 import { readBlockHeader } from "../read/chain-reads.js";

@@ -1,6 +1,6 @@
 import { unescape as decode } from "node:querystring";
-import type { JsonLimits } from "../../resilience/json-size.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import type { JsonLimits } from "../../resilience/http-client/json-size.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
 import {

@@ -1,4 +1,4 @@
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 
 /** A JSON-RPC error that is not a revert: the node responds, but has no result for this call. */
 export class RpcError extends UpstreamError {

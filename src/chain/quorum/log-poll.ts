@@ -1,5 +1,5 @@
 import { ServiceError } from "../../errors.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import type { BlockRange, LogSearch, LogsResult } from "../chain-client.js";
 import type { RpcLog } from "../json-rpc/parse-results.js";
 import { canonicalizeLogs } from "./canonical-answer.js";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
+import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { computeHedgeDelayMs } from "../endpoints/attempts.js";
 import { RpcError } from "../json-rpc/rpc-errors.js";
 import type { CanonicalAnswer, ReadKind } from "./canonical-answer.js";

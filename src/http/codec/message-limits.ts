@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { ServiceError } from "../../errors.js";
 import { createTooManyItemsError, MAX_LISTED_MESSAGES } from "../../operations/parameters.js";
-import { JsonScanner } from "../../resilience/json-size.js";
+import { JsonScanner } from "../../resilience/http-client/json-size.js";
 
 // What a request may hold, whatever reads it: a few bytes of gzip are 32,000 empty messages, each of which would be an object.
 

@@ -10,13 +10,14 @@ import { type CallOutcome, invokeOperation } from "../request/mounted-service.js
 import type { HttpRequest } from "../request/request-context.js";
 import {
   buildSuccessHeaders,
+  formatHeaderLines,
   type HttpExchange,
   noteSharedBody,
   type PathHandler,
+  trySendInOneWrite,
   writeHead,
 } from "../request/response.js";
 import { buildCommonHeaders, type HeaderList, NO_STORE_HEADERS } from "../request/response-headers.js";
-import { formatHeaderLines, trySendInOneWrite } from "../request/single-write.js";
 import { decodeQueryMessage } from "./request-messages.js";
 import { mapConnectError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";

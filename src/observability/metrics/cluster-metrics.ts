@@ -1,5 +1,5 @@
 import type { Worker } from "node:cluster";
-import { withTimeout } from "../../resilience/with-timeout.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import { createThrottledScrape, type MetricsJson, mergeCumulativeMetrics, renderMetricsText } from "./exposition.js";
 
 // Several workers share one port, so a scrape reaches any of them and must return the metrics of all: the worker asks the

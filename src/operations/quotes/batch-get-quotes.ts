@@ -17,6 +17,7 @@ import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { CallContext, Operation } from "../operation.js";
 import { findChainSlug } from "../parameters.js";
+import { describeExceededLimit, describeExceededLimits, toQuoteCachePolicy, toQuoteResponse } from "./get-quote.js";
 import {
   assertRouteEnabled,
   assertRouteExists,
@@ -24,12 +25,6 @@ import {
   listQuoteRequests,
   type ParsedQuoteRequest,
 } from "./quote-request.js";
-import {
-  describeExceededLimit,
-  describeExceededLimits,
-  toQuoteCachePolicy,
-  toQuoteResponse,
-} from "./quote-response.js";
 
 interface BatchGetQuotesDeps {
   readonly settings: FeeSettingsSource;

@@ -1,17 +1,25 @@
-import type { GetQuoteRequest, GetQuoteResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import {
+  DeliveryTimeSchema,
+  DestinationGasSchema,
+  type GetQuoteRequest,
+  type GetQuoteResponse,
+  GetQuoteResponseSchema,
+  QuoteLimits_LiquidityBasis as LiquidityBasisEnum,
+  type QuoteDetails as QuoteDetailsMessage,
+  QuoteDetailsSchema,
+  QuoteLimitsSchema,
+  type QuotePrices as QuotePricesMessage,
+  QuotePricesSchema,
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
 import type { FeeSettings, FeeSettingsSource } from "../../hop/fee-settings.js";
-import type { DetailedQuote, QuoteEngine, TimestampedQuote } from "../../quotes/quote-engine.js";
+import type { Quote } from "../../quotes/math/quote.js";
+import type { QuoteDetails } from "../../quotes/quote-details.js";
+import type { DetailedQuote, QuoteEngine, QuoteFreshness, TimestampedQuote } from "../../quotes/quote-engine.js";
 import type { QuoteRequest } from "../../quotes/state/quote-request.js";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
-import type { CallContext, Operation } from "../operation.js";
+import type { CachePolicy, CallContext, Operation } from "../operation.js";
 import { assertRouteEnabled, assertRouteExists, createQuoteRequestParser } from "./quote-request.js";
-import {
-  describeExceededLimit,
-  describeExceededLimits,
-  toQuoteCachePolicy,
-  toQuoteResponse,
-} from "./quote-response.js";
 
 export function createGetQuote(deps: {
   readonly chains: Pick<ChainClients, "withCustomEndpoints">;
@@ -70,4 +78,112 @@ function toResponse(request: QuoteRequest, quote: DetailedQuote, context: CallCo
     context.addWarning(describeExceededLimits([describeExceededLimit(request, quote, quote.exceededBurnLimit)]));
   }
   return toQuoteResponse(request, quote);
+}
+
+/** Returns a quote as its message. */
+export function toQuoteResponse(request: QuoteRequest, quote: DetailedQuote): GetQuoteResponse {
+  const response = toBasicResponse(request, quote);
+  if (quote.details !== undefined) response.details = toDetailsMessage(quote.details);
+  return response;
+}
+
+/** Returns what `create` would return for these fields, which takes longer than the rest of the response. */
+function toBasicResponse({ slippagePercent }: QuoteRequest, quote: Quote): GetQuoteResponse {
+  const estimatedReceived = quote.estimatedReceived.toString();
+  return {
+    $typeName: GetQuoteResponseSchema.typeName,
+    amountIn: quote.amountIn.toString(),
+    slippage: slippagePercent,
+    amountOutMin: quote.amountOutMin.toString(),
+    destinationAmountOutMin: quote.destinationAmountOutMin.toString(),
+    bonderFee: quote.bonderFee.toString(),
+    estimatedReceived,
+    estimatedRecieved: estimatedReceived,
+    deadline: BigInt(quote.deadline),
+    destinationDeadline: BigInt(quote.destinationDeadline),
+  };
+}
+
+/** Returns the details of a quote as their message: what `create` would return, which takes longer than the quote. */
+function toDetailsMessage(details: QuoteDetails): QuoteDetailsMessage {
+  const { steps, minAmount, liquidity, gas, deliveryTime } = details;
+  return {
+    $typeName: QuoteDetailsSchema.typeName,
+    amountOut: steps.amountOut.toString(),
+    requiredLiquidity: steps.requiredLiquidity.toString(),
+    bonderFeeRelative: steps.bonderFeeRelative.toString(),
+    adjustedBonderFee: steps.adjustedBonderFee.toString(),
+    destinationTxFee: steps.destinationTxFee.toString(),
+    adjustedDestinationTxFee: steps.adjustedDestinationTxFee.toString(),
+    totalFee: steps.totalFee.toString(),
+    feeBps: steps.feeBps,
+    rate: steps.rate,
+    priceImpact: steps.priceImpact,
+    lpFeeBps: steps.lpFeeBps,
+    lpFees: steps.lpFees.toString(),
+    limits: {
+      $typeName: QuoteLimitsSchema.typeName,
+      minAmount: minAmount?.toString() ?? "",
+      availableLiquidity: liquidity.available?.toString() ?? "",
+      isLiquidityAvailable: details.isLiquidityAvailable,
+      liquidityBasis: LiquidityBasisEnum[liquidity.basis],
+    },
+    deliveryTime: deliveryTime && { $typeName: DeliveryTimeSchema.typeName, ...deliveryTime },
+    gas: {
+      $typeName: DestinationGasSchema.typeName,
+      gasLimit: gas.gasLimit.toString(),
+      gasPrice: gas.gasPrice.toString(),
+      l1Fee: gas.l1Fee.toString(),
+    },
+    prices: toPricesMessage(details.prices),
+    sourceBlock: details.sourceBlock,
+    destinationBlock: details.destinationBlock,
+    observedAt: BigInt(details.observedAt),
+    validUntil: BigInt(details.validUntil),
+  };
+}
+
+function toPricesMessage({
+  tokenUsd,
+  nativeUsd,
+  tokenOrigin,
+  nativeOrigin,
+}: QuoteDetails["prices"]): QuotePricesMessage {
+  return {
+    $typeName: QuotePricesSchema.typeName,
+    tokenUsd,
+    nativeUsd,
+    tokenSource: tokenOrigin?.source ?? "",
+    tokenUpdatedAt: BigInt(tokenOrigin?.updatedAtSeconds ?? 0),
+    nativeSource: nativeOrigin?.source ?? "",
+    nativeUpdatedAt: BigInt(nativeOrigin?.updatedAtSeconds ?? 0),
+  };
+}
+
+/** Longest list of transfers in a warning: callers limit the headers of a response. */
+const MAX_NAMED_TRANSFERS = 20;
+
+/** Names a transfer whose amount is above the burn limit. */
+export function describeExceededLimit(
+  { token, source, destination }: QuoteRequest,
+  quote: Quote,
+  limit: bigint,
+): string {
+  return `${token.symbol} ${source.slug}>${destination.slug} ${quote.amountIn} (limit ${limit})`;
+}
+
+/** Returns the warning for transfers that Circle's contracts refuse. @param transfers as `describeExceededLimit` names them */
+export function describeExceededLimits(transfers: readonly string[]): string {
+  const named = transfers.slice(0, MAX_NAMED_TRANSFERS);
+  const more = transfers.length > named.length ? [`and ${transfers.length - named.length} more`] : [];
+  return `Circle's CCTP V1 burns no such amount in one transfer: ${[...named, ...more].join(", ")}`;
+}
+
+/** Lets caches use a quote as long as this service would, plus one refresh interval while they fetch a newer one. */
+export function toQuoteCachePolicy({ ageMs, maxAgeMs, refreshMs }: QuoteFreshness): CachePolicy {
+  return {
+    ageSeconds: Math.floor(ageMs / 1000),
+    maxAgeSeconds: Math.floor(maxAgeMs / 1000),
+    staleWhileRevalidateSeconds: Math.ceil(refreshMs / 1000),
+  };
 }

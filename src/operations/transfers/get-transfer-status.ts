@@ -5,6 +5,7 @@ import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import type { TokenPrices } from "../../prices/token-prices.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { DetailsFinder } from "../../transfers/details/details-finder.js";
 import { areFinalDetails, type TransferDetails } from "../../transfers/details/transfer-details.js";
@@ -13,7 +14,6 @@ import { isImmutableStatus, type TransferStatus } from "../../transfers/status.j
 import { getStatusTtlMs, type StatusCache } from "../../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "../operation.js";
 import { parseIsFullView, parseNetwork, parseRpcUrls, parseTransferQuery } from "../parameters.js";
-import { warnOfMissingAttestations } from "./attestation-warning.js";
 import {
   getPriceUsd,
   PRICE_TIMEOUT_MS,
@@ -197,4 +197,29 @@ function getObservedAtMs(
   if (blockAges.stalledCount() === 0) return observedAtMs;
   const blocks = [sent.source, sent.destination].flatMap(({ slug }) => blockAges.findStalled(network, slug) ?? []);
   return Math.min(observedAtMs, ...blocks.map(({ timestamp }) => timestamp * 1000));
+}
+
+/** Longest wait for the attestation source, in milliseconds: no status depends on it. */
+const TIMEOUT_MS = 1_000;
+const SILENT = "does not respond";
+
+/**
+ * Warns of transfers that wait for an attestation while it cannot be had: their statuses come from the chains alone, which
+ * do not tell whether the burn is attested.
+ * @param attestations undefined: the source is switched off
+ */
+export function warnOfMissingAttestations(
+  details: readonly Pick<TransferDetails, "substate">[],
+  attestations: Pick<AttestationClient, "findOutage"> | undefined,
+  context: Pick<CallContext, "addWarning">,
+  remainingMs: () => number,
+): MaybePromise<void> {
+  if (!details.some(({ substate }) => substate === "WAITING_FOR_ATTESTATION")) return undefined;
+  const warn = (outage: string | undefined): void => {
+    if (outage === undefined) return;
+    context.addWarning(`it is not known what is attested: the CCTP attestation source ${outage}`);
+  };
+  if (attestations === undefined) return warn("is switched off (ATTESTATION_API_URL)");
+  const timeoutMs = Math.min(TIMEOUT_MS, Math.max(0, remainingMs() / 2));
+  return withTimeout<string | undefined>(attestations.findOutage(), timeoutMs, SILENT).then(warn);
 }

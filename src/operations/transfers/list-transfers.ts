@@ -4,8 +4,8 @@ import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import { withTimeout } from "../../resilience/with-timeout.js";
 import type { DetailsFinder } from "../../transfers/details/details-finder.js";
 import type { DetailsOutcome } from "../../transfers/details/transfer-details.js";
 import { decodePageToken, encodePageToken } from "../../transfers/index/list/page-token.js";
@@ -26,7 +26,7 @@ import {
   parseToken,
   requireParameter,
 } from "../parameters.js";
-import { warnOfMissingAttestations } from "./attestation-warning.js";
+import { warnOfMissingAttestations } from "./get-transfer-status.js";
 import { PRICE_TIMEOUT_MS, toTransferDetailsMessage, toTransferStatusMessage } from "./transfer-message.js";
 
 const DEFAULT_PAGE_SIZE = 50;

@@ -9,8 +9,8 @@ import {
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { getTokenDecimals } from "../../hop/tokens.js";
 import type { TokenPrices } from "../../prices/token-prices.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
-import { withTimeout } from "../../resilience/with-timeout.js";
 import type { TransferDetails, TransferLeg } from "../../transfers/details/transfer-details.js";
 import type { TransferStatus } from "../../transfers/status.js";
 

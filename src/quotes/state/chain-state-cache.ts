@@ -1,8 +1,8 @@
 import type { ChainClient } from "../../chain/chain-client.js";
 import type { Chain } from "../../hop/networks.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
-import { withTimeout } from "../../resilience/with-timeout.js";
 import { BatchLoader, loadJointly } from "./batch-loader.js";
 import {
   type ChainState,

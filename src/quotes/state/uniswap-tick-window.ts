@@ -1,6 +1,6 @@
 import { decodeUintAt, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
-import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
+import type { UsdcSwapPool } from "../../hop/cctp.js";
 import { getSqrtPriceAtTick, MAX_TICK, type UniswapV3Pool } from "../math/uniswap-v3.js";
 
 export interface TickWindowRead {

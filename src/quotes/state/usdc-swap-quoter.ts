@@ -2,7 +2,7 @@ import { encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi
 import { type ChainClient, isReverted, type RpcCall, type RpcCallResult } from "../../chain/chain-client.js";
 import { decodeUintResult } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
-import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
+import type { UsdcSwapPool } from "../../hop/cctp.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { SwapRevertError } from "../math/stable-swap.js";

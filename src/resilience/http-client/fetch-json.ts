@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope, isTimedOut, raceAbort } from "../abort-scope.js";
-import { type JsonLimits, JsonScanner } from "../json-size.js";
-import { UpstreamError } from "../upstream-error.js";
+import { type JsonLimits, JsonScanner } from "./json-size.js";
 import { request } from "./undici.js";
+import { UpstreamError } from "./upstream-error.js";
 
 export interface FetchJsonOptions {
   readonly dispatcher: Dispatcher;

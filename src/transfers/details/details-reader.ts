@@ -11,7 +11,7 @@ import {
 import { ServiceError } from "../../errors.js";
 import type { Chain } from "../../hop/networks.js";
 import { decodeSentEvent } from "../../hop/transfer-events.js";
-import { withTimeout } from "../../resilience/with-timeout.js";
+import { withTimeout } from "../../resilience/abort-scope.js";
 import type { ResumableLogScanner } from "../sources/chain/resumable-log-scanner.js";
 import type { LookupContext } from "../sources/transfer-source.js";
 import type { SentTransfer, TransferStatus } from "../status.js";

@@ -6,8 +6,13 @@ import type { Requester } from "../../resilience/waiters.js";
 import type { IndexStatements } from "./compiled-statements.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import type { IndexDatabase } from "./database/index-database.js";
-import type { PageRequest, TransferPage } from "./list/page-statement.js";
-import { buildPage, toListedSends, toPageParameters } from "./list/page-statement.js";
+import {
+  buildPage,
+  type PageRequest,
+  type TransferPage,
+  toListedSends,
+  toPageParameters,
+} from "./list/page-statement.js";
 import {
   type IndexCoverage,
   type IndexedTransfer,

@@ -1,15 +1,22 @@
 import { hexToBytes } from "../../chain/hex.js";
 import type { Chain } from "../../hop/networks.js";
 import type { IndexStatements } from "./compiled-statements.js";
-import { AMBIGUOUS_DELIVERY, type DeliveryOutcome, matchL1Delivery } from "./completion-matching.js";
 import type { ReadSession } from "./database/index-database.js";
-import type { PageRequest, TransferPage } from "./list/page-statement.js";
-import { buildPage, toListedSends, toPageParameters } from "./list/page-statement.js";
 import {
+  buildPage,
+  type PageRequest,
+  type TransferPage,
+  toListedSends,
+  toPageParameters,
+} from "./list/page-statement.js";
+import {
+  AMBIGUOUS_DELIVERY,
+  type DeliveryOutcome,
   getHistoryStarts,
   type IndexedTransfer,
   isSamePosition,
   matchJoinedDelivery,
+  matchL1Delivery,
   toIndexedTransfer,
   toSends,
   toTransferId,

@@ -11,7 +11,7 @@ import {
 } from "../../../src/chain/json-rpc/parse-results.js";
 import { findBatchRejection, parseBatchUnlessMixedUp, parseResponse } from "../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../src/errors.js";
-import { UpstreamError } from "../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../src/resilience/http-client/upstream-error.js";
 import { catchDeclared, createByteSource } from "./byte-source.js";
 
 const client = { slug: "optimism" } as ChainClient;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AttestationClient, type AttestationClientOptions } from "../../../src/hop/attestation-client.js";
-import { UpstreamError } from "../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../src/resilience/http-client/upstream-error.js";
 
 type Share = NonNullable<AttestationClientOptions["share"]>;
 

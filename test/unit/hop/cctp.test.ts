@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { utils } from "ethers";
 import { expect, test } from "vitest";
-import { buildSampleCctpMessage, decodeBurnMessage } from "../../../src/hop/cctp.js";
+import { buildSampleCctpMessage, decodeBurnMessage, findUsdcSwapPool } from "../../../src/hop/cctp.js";
 import { findChain, getNetwork } from "../../../src/hop/networks.js";
-import { findUsdcSwapPool } from "../../../src/hop/usdc-swap-pools.js";
 import { toLog } from "../../support/stubs/transfer-fixtures.js";
 
 const sdkFolder = createRequire(import.meta.url)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type FeeSettings, FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { UpstreamError } from "../../../src/resilience/http-client/upstream-error.js";
 import type { StaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
-import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 
 const builtIn = getBuiltInFeeSettings("mainnet");
 const customSettings = { ...builtIn, destinationFeeGasPriceMultiplier: 3 };

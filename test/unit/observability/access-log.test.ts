@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessLogEntry } from "../../../src/http/request/request-context.js";
-import { createIsoClock, formatAccessLine } from "../../../src/observability/access-log.js";
-import { createLogger } from "../../../src/observability/log.js";
+import { createIsoClock, createLogger, formatAccessLine } from "../../../src/observability/log.js";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5, 6) }));
 afterEach(() => void vi.useRealTimers());

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { UpstreamError } from "../../../src/resilience/http-client/upstream-error.js";
 import {
   StaleWhileRevalidateCache,
   type StaleWhileRevalidateOptions,
 } from "../../../src/resilience/stale-while-revalidate.js";
-import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 
 function setup(share?: StaleWhileRevalidateOptions<string>["share"]) {
   let time = 1_000_000;

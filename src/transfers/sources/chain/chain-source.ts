@@ -3,7 +3,7 @@ import { readReceipt, readRequiredReceipt, readSender } from "../../../chain/rea
 import { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Network } from "../../../hop/networks.js";
 import { decodeReceivedEvent } from "../../../hop/transfer-events.js";
-import { withTimeout } from "../../../resilience/with-timeout.js";
+import { withTimeout } from "../../../resilience/abort-scope.js";
 import {
   buildTransferStatus,
   isCctpNonce,

@@ -10,8 +10,7 @@ import {
   encodeTopic,
   encodeUsedNoncesCall,
 } from "../../../hop/transfer-events.js";
-import { createAbortScope } from "../../../resilience/abort-scope.js";
-import { withTimeout } from "../../../resilience/with-timeout.js";
+import { createAbortScope, withTimeout } from "../../../resilience/abort-scope.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";
 import type { SearchContext } from "./search-context.js";
 import type { ParsedSend } from "./transfer-logs.js";

@@ -5,7 +5,7 @@ import { Endpoint } from "../../../../src/chain/endpoints/endpoint.js";
 import { readLogs } from "../../../../src/chain/endpoints/log-reader.js";
 import { type Log, parseLogs } from "../../../../src/chain/json-rpc/parse-results.js";
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
-import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
 import { blockNumbersOf, createHeader, createRpcLog, logFilter } from "../support/log-chain-stub.js";
 import {
   createPoolOn,

@@ -4,7 +4,7 @@ import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
 import { FinalityTracker } from "../../../../src/chain/heads/finality-tracker.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
 import { createHeader } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CHAIN_ID_CALL, limitResponseMembers } from "../../../../src/chain/json-rpc/rpc-codec.js";
-import { JsonScanner } from "../../../../src/resilience/json-size.js";
+import { JsonScanner } from "../../../../src/resilience/http-client/json-size.js";
 
 const scan = (calls: number, text: string) =>
   new JsonScanner({ depth: 16, ...limitResponseMembers(Array(calls).fill(CHAIN_ID_CALL)) }).scan(Buffer.from(text));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createProtobufJsonPrinter, createRestJsonPrinter } from "../../../../src/http/codec/json-printer.js";
 import { createBinaryWriter } from "../../../../src/http/codec/write-binary.js";
-import { toQuoteResponse } from "../../../../src/operations/quotes/quote-response.js";
+import { toQuoteResponse } from "../../../../src/operations/quotes/get-quote.js";
 import type { DetailedQuote } from "../../../../src/quotes/quote-engine.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import {
   ChainState,
   type ChainStateValues,

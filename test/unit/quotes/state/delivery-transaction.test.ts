@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { buildSampleCctpMessage } from "../../../../src/hop/cctp.js";
 import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { encodeDeliveryCalldata, getDeliveryKey } from "../../../../src/quotes/state/read-set.js";
 import {
   buildBondTransaction,
   buildMintTransaction,
   computeDeliveryCost,
-} from "../../../../src/quotes/state/delivery-transaction.js";
-import { encodeDeliveryCalldata, getDeliveryKey } from "../../../../src/quotes/state/read-set.js";
+} from "../../../../src/quotes/state/route-plan.js";
 import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const abi = new utils.Interface([

@@ -2,8 +2,8 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
+import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import { getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
 import { readChainState } from "../../../../src/quotes/state/read-chain-state.js";
 import {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
+import { findUsdcSwapPool, TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import { ComparedTokenPrices } from "../../../../src/prices/token-prices.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
 import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { ChainState, type ChainStateValues, coversReadSet } from "../../../../src/quotes/state/chain-state.js";
 import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { parseChainState, printChainState } from "../../../../src/quotes/state/shared-chain-state.js";

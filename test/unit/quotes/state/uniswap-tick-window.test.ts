@@ -1,7 +1,7 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { createUniswapSwapCalculator, getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
 import { type TickWindowRead, UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 

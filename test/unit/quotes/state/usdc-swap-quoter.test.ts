@@ -2,7 +2,7 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
-import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
 import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
 import { UsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";

@@ -5,7 +5,7 @@ import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
 import { type FetchJsonOptions, fetchJson } from "../../../../src/resilience/http-client/fetch-json.js";
-import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
 import { startHttpStub } from "../../../support/stubs/http-stub.js";
 
 const dispatcher = new Agent();

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { repeatWhileSilent } from "../../../../src/resilience/http-client/repeat-while-silent.js";
-import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
+import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
 
 const never = new AbortController().signal;
 const sleep = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { matchCompletions } from "../../../../src/transfers/index/completion-matching.js";
+import { matchCompletions } from "../../../../src/transfers/index/row-mapping.js";
 
 const sends = (...times: number[]) => times.map((timestamp) => ({ timestamp }));
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type JsonLimits, JsonScanner } from "../../../src/resilience/json-size.js";
+import { type JsonLimits, JsonScanner } from "../../../../src/resilience/http-client/json-size.js";
 
 const scan = (limits: Partial<JsonLimits>, ...parts: readonly string[]) => {
   const scanner = new JsonScanner({ depth: 100, members: 100, ...limits });

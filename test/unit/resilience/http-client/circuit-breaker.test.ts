@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CircuitBreaker, type CircuitBreakerAttempt } from "../../../src/resilience/circuit-breaker.js";
+import { CircuitBreaker, type CircuitBreakerAttempt } from "../../../../src/resilience/http-client/circuit-breaker.js";
 
 const OPEN_MS = 30_000;
 
