@@ -15,6 +15,8 @@ async function runCommand(command: Command): Promise<number> {
       return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
     case "compare":
       return (await import("./commands/compare.js")).compareWithSdk(command, env, stdout);
+    case "replay":
+      return (await import("./commands/replay.js")).replayRequests(command, stdout);
     case "index":
       return (await import("./commands/backfill-index.js")).runBackfill(command.from, env);
     case "help":
@@ -34,7 +36,7 @@ let failureExitCode = 1;
 try {
   const command = parseCommandLine(process.argv.slice(2));
   // Exit code 1 of these commands is a result, so their other failures have code 2.
-  if (command.name === "check" || command.name === "compare") failureExitCode = USAGE_EXIT_CODE;
+  if (["check", "compare", "replay"].includes(command.name)) failureExitCode = USAGE_EXIT_CODE;
   process.exitCode = await runCommand(command);
 } catch (error) {
   if (error instanceof UsageError) {

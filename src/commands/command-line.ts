@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
+import { parseUrl } from "../chain/parse-url.js";
 import { NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
 
-export const COMMAND_NAMES = ["serve", "check", "compare", "index"] as const;
+export const COMMAND_NAMES = ["serve", "check", "compare", "replay", "index"] as const;
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /** A parsed command line. */
@@ -9,6 +10,7 @@ export type Command =
   | { readonly name: "serve" }
   | { readonly name: "check"; readonly network: NetworkSlug; readonly isJson: boolean; readonly timeoutMs: number }
   | ({ readonly name: "compare" } & CompareOptions)
+  | ({ readonly name: "replay" } & ReplayOptions)
   | { readonly name: "index"; readonly from: string | undefined }
   | { readonly name: "help"; readonly command: CommandName | undefined; readonly isAll: boolean }
   | { readonly name: "version" };
@@ -23,6 +25,18 @@ export interface CompareOptions {
   /** Number of quotes; undefined: one for each of the given routes and amounts, or DEFAULT_COMPARE_COUNT. */
   readonly count: number | undefined;
   /** Whether to print JSON instead of text. */
+  readonly isJson: boolean;
+}
+
+/** Which requests to send to two servers. */
+export interface ReplayOptions {
+  /** URLs without a slash at the end. */
+  readonly old: string;
+  readonly new: string;
+  /** Path of a file with one GET path a line; undefined: all routes. */
+  readonly file: string | undefined;
+  /** By how much numbers that move with the chains may differ. */
+  readonly tolerancePercent: number;
   readonly isJson: boolean;
 }
 
@@ -42,6 +56,9 @@ const ROUTE_PATTERN = /^[\w.]{1,20}:\w{1,20}:\w{1,20}$/;
 const AMOUNT_PATTERN = /^[1-9][0-9]{0,77}$/;
 const MAX_AMOUNT = 2n ** 256n - 1n;
 
+/** Default of the tolerance of `replay`. */
+export const DEFAULT_TOLERANCE_PERCENT = 0.5;
+
 const COMMON_OPTIONS = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
 const COMMAND_OPTIONS = {
   serve: { ...COMMON_OPTIONS, all: { type: "boolean" } },
@@ -52,6 +69,14 @@ const COMMAND_OPTIONS = {
     routes: { type: "string" },
     count: { type: "string" },
     amounts: { type: "string" },
+    json: { type: "boolean" },
+  },
+  replay: {
+    ...COMMON_OPTIONS,
+    old: { type: "string" },
+    new: { type: "string" },
+    file: { type: "string" },
+    tolerance: { type: "string" },
     json: { type: "boolean" },
   },
   index: { ...COMMON_OPTIONS, from: { type: "string" } },
@@ -71,7 +96,9 @@ export function parseCommandLine(args: readonly string[]): Command {
   if (values.version === true) return { name: "version" };
   if (name === "serve") return { name };
   if (name === "index") return { name, from: values.from };
-  const common = { network: parseNetworkOption(values.network), isJson: values.json ?? false };
+  const isJson = values.json ?? false;
+  if (name === "replay") return { name, ...parseReplayOptions(values), isJson };
+  const common = { network: parseNetworkOption(values.network), isJson };
   if (name === "check") return { name, ...common, timeoutMs: parseTimeoutOption(values.timeout) };
   return {
     name,
@@ -93,6 +120,10 @@ interface OptionValues {
   readonly amounts?: string;
   readonly count?: string;
   readonly from?: string;
+  readonly old?: string;
+  readonly new?: string;
+  readonly file?: string;
+  readonly tolerance?: string;
 }
 
 function parseOptions(name: CommandName, args: readonly string[]): OptionValues {
@@ -122,6 +153,23 @@ function parseTimeoutOption(text = `${DEFAULT_CHECK_TIMEOUT_SECONDS}`): number {
   const seconds = /^[0-9]{1,3}(\.[0-9]{1,3})?$/.test(text) ? Number(text) : 0;
   if (seconds > 0 && seconds <= MAX_CHECK_TIMEOUT_SECONDS) return seconds * 1_000;
   throw new UsageError(`--timeout must be a number of seconds up to ${MAX_CHECK_TIMEOUT_SECONDS}`);
+}
+
+function parseReplayOptions(values: OptionValues): Omit<ReplayOptions, "isJson"> {
+  const tolerancePercent = /^[0-9]{1,3}(\.[0-9]{1,9})?$/.test(values.tolerance ?? `${DEFAULT_TOLERANCE_PERCENT}`)
+    ? Number(values.tolerance ?? DEFAULT_TOLERANCE_PERCENT)
+    : Number.NaN;
+  if (!(tolerancePercent <= 100)) throw new UsageError("--tolerance must be a number of percent from 0 to 100");
+  const servers = { old: parseServerOption("--old", values.old), new: parseServerOption("--new", values.new) };
+  return { ...servers, file: values.file, tolerancePercent };
+}
+
+/** Returns the URL without a slash at the end. */
+function parseServerOption(name: string, text = ""): string {
+  const url = parseUrl(text);
+  if (!/^https?:$/.test(url?.protocol ?? "") || url?.username !== "" || url.search !== "" || url.hash !== "")
+    throw new UsageError(`${name} must be the URL of a server: http or https, without a user, a query or a fragment`);
+  return text.replace(/\/+$/, "");
 }
 
 /** @param expected describes an element */

@@ -1,12 +1,18 @@
 import { ENVIRONMENT_VARIABLES } from "../config/environment-table.js";
 import type { EnvironmentVariable } from "../config/environment-variable.js";
-import { type CommandName, DEFAULT_CHECK_TIMEOUT_SECONDS, DEFAULT_COMPARE_COUNT } from "./command-line.js";
+import {
+  type CommandName,
+  DEFAULT_CHECK_TIMEOUT_SECONDS,
+  DEFAULT_COMPARE_COUNT,
+  DEFAULT_TOLERANCE_PERCENT,
+} from "./command-line.js";
 
 const OVERVIEW = `hop-gateway: quotes, transfer status and routes of the Hop v1 bridge over gRPC, gRPC-Web, Connect and GET with JSON, on one port. It only reads from the chains and never sends transactions.
 
   hop-gateway [serve]     serves; prints its address once it listens; SIGTERM and SIGINT stop it
   hop-gateway check       tests every RPC endpoint and what else the service uses
   hop-gateway compare     compares quotes with those of Hop's SDK
+  hop-gateway replay      sends the same requests to another server and to this one, and compares the answers
   hop-gateway index       fills the transfer index with past transfers
   hop-gateway --help      prints this text; after a command, the options of that command; with --all, every variable
   hop-gateway --version   prints the version
@@ -70,6 +76,19 @@ Exit code: 0 every chain has a usable endpoint, 1 a chain has none, an endpoint 
 The endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else the SDK's public list; a quote takes some 20 calls. A quote that differs is compared again at newer blocks, and counts if it differs again: it is printed with all its inputs, which npm run golden:add in a checkout of the source makes a test of.
 
 Exit code: 0 all quotes are equal, 1 a quote differs, 2 invalid option or configuration, 3 nothing could be compared.
+`,
+  replay: `Sends the same GET requests to two servers, such as the older server and this one, and reports by field how their answers differ.
+
+  hop-gateway replay --old <URL> --new <URL> [--file <path>] [--tolerance <percent>] [--json]
+
+  --old, --new   addresses of the servers, such as http://127.0.0.1:8000
+  --file         file with one path a line, such as /v1/available-routes (default: all routes of the old server, each quoted with three usual amounts)
+  --tolerance    by how many percent numbers that move with the chains may differ: the fields of a quote and those in dollars (default: ${DEFAULT_TOLERANCE_PERCENT})
+  --json         prints a JSON object instead of text
+
+A field of one answer alone is added or missing; a value has its relative size; Unix times of quotes may differ by a minute, hex in its case, errors of the same status in everything. A server that asks to wait (Retry-After) is asked again.
+
+Exit code: 0 all answers are equal, 1 an answer differs, 2 invalid option or file, 3 nothing could be compared.
 `,
   index: `Fills the transfer index with the past transfers of mainnet's chains.
 

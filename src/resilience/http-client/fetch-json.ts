@@ -139,8 +139,12 @@ function toUpstreamError(error: unknown, signal: AbortSignal): UpstreamError {
   }
   const { code } = (error ?? {}) as { code?: unknown };
   const kind = code === UNDICI_MAX_SIZE_CODE ? "too_large" : "network_error";
-  const [, message] = FAILURES_BY_CODE.find(([codes]) => codes.test(String(code))) ?? [];
-  return new UpstreamError(message ?? "could not be reached", { kind, cause: error });
+  return new UpstreamError(describeConnectionFailure(code), { kind, cause: error });
+}
+
+/** Returns in words what the code of an error of Node.js, OpenSSL or undici means, as the predicate of a server. */
+export function describeConnectionFailure(code: unknown): string {
+  return FAILURES_BY_CODE.find(([codes]) => codes.test(String(code)))?.[1] ?? "could not be reached";
 }
 
 /** Collects the body in one buffer that grows: kept as chunks of a byte each it would take a hundred times the memory. */

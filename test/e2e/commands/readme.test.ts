@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 // Runs the commands of the README and of the pages about the operations, with another port, and compares the responses with the
 // printed ones.
 
-const pages = ["README.md", "docs/quotes.md", "docs/transfers.md"].map((name) =>
+const pages = ["README.md", "docs/quotes.md", "docs/transfers.md", "docs/moving.md"].map((name) =>
   readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8"),
 );
 const ADDRESS = "http://127.0.0.1:8000";
@@ -45,7 +45,7 @@ const curls = blocks.flatMap(({ text }, index) => {
 });
 
 test("every operation has a command with its response", () => {
-  expect(curls).toHaveLength(3);
+  expect(curls).toHaveLength(4);
 });
 
 test.each(curls)("curl $url", async ({ url, answer }) => {

@@ -31,6 +31,17 @@ describe("parseCommandLine", () => {
         amounts: [1n, 20n],
       },
     ],
+    [
+      "replay --old https://old.example/api/ --new http://127.0.0.1:8000",
+      {
+        ...{ name: "replay", old: "https://old.example/api", new: "http://127.0.0.1:8000", file: undefined },
+        ...{ tolerancePercent: 0.5, isJson: false },
+      },
+    ],
+    [
+      "replay --old http://a --new http://b --file requests.log --tolerance 2 --json",
+      { name: "replay", old: "http://a", new: "http://b", file: "requests.log", tolerancePercent: 2, isJson: true },
+    ],
     ["index", { name: "index", from: undefined }],
     ["index --from 2024-01-01", { name: "index", from: "2024-01-01" }],
   ])("%s", (words, command) => {
@@ -54,6 +65,18 @@ describe("parseCommandLine", () => {
     ["compare --amounts 1,0", "--amounts must be a comma-separated list of whole numbers in the token's smallest unit"],
     [`compare --amounts ${2n ** 256n}`, "--amounts must be smaller than 2^256"],
     ["compare --count 10001", "--count must be a number from 1 to 10000"],
+    [
+      "replay --old http://a",
+      "--new must be the URL of a server: http or https, without a user, a query or a fragment",
+    ],
+    ...["ftp://a", "a:80", "http://user:secret@a", "http://a?key=secret", "http://a#b"].map((url): [string, string] => [
+      `replay --old ${url} --new http://b`,
+      "--old must be the URL of a server: http or https, without a user, a query or a fragment",
+    ]),
+    ...["-1", "101", "1e1", "x"].map((percent): [string, string] => [
+      `replay --old http://a --new http://b --tolerance=${percent}`,
+      "--tolerance must be a number of percent from 0 to 100",
+    ]),
     ["check --timeout 0", "--timeout must be a number of seconds up to 600"],
     ["check --timeout 601", "--timeout must be a number of seconds up to 600"],
     ["check --timeout 1e2", "--timeout must be a number of seconds up to 600"],
