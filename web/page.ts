@@ -1,7 +1,7 @@
 import { createAccountView } from "./account/account-view.js";
 import { createChainsView } from "./chains/chains-view.js";
 import { setUpDeveloperSwitch, setUpThemeSwitch } from "./preferences.js";
-import { createQuoteView } from "./quote/quote-view.js";
+import { QuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
 import { createDecimalsLoader, createRouteLoader } from "./shared/api/cached-loaders.js";
 import { getElement } from "./shared/elements/dom.js";
@@ -29,7 +29,7 @@ function startPage(): void {
   const loadRoutes = createRouteLoader();
   const loadDecimals = createDecimalsLoader();
   const views: Readonly<Record<ViewName, View>> = {
-    quote: createQuoteView({ loadRoutes, loadDecimals, navigate }),
+    quote: new QuoteView({ loadRoutes, loadDecimals, navigate }),
     transfer: createTransferView({ loadDecimals, navigate }),
     account: createAccountView({ loadRoutes, loadDecimals, navigate }),
     chains: createChainsView(),

@@ -96,7 +96,7 @@ describe.skipIf(browserPath === undefined)("a quote that fails or waits (needs c
     await page.locator("#quote-amount").fill("7");
     await page.locator("#quote-wait", { hasText: "Still waiting" }).waitFor();
     await page.locator("#quote-amount").fill("8");
-    await page.locator(".raw", { hasText: /^8000000$/ }).waitFor();
+    await page.locator(".raw", { hasText: /^8000000$/ }).waitFor({ state: "attached" });
     release();
     await page.locator('#curve[aria-busy="false"]').waitFor();
     expect((await readField(page, "amountIn")).raw).toBe("8000000");

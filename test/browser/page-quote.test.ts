@@ -78,6 +78,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     });
     await waitForQuote(page);
     expect(await page.locator("#quote-unit").textContent()).toBe("smallest unit");
+    expect(await page.getByText("The decimals of this token are unknown.").isVisible()).toBe(true);
     expect(await readField(page, "amountIn")).toEqual({
       whole: ["25,000,000 × smallest unit of USDT"],
       raw: "25000000",
@@ -94,6 +95,16 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
         }),
     });
     await page.locator("#quote-answer .age", { hasText: "was read 2 h ago" }).waitFor();
+    await close();
+  });
+
+  test("shows fields and raw values in the developer view only", async () => {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`);
+    await waitForQuote(page);
+    const developerOnly = page.locator("#view-quote").locator(".raw, code.field, #quote-raw");
+    expect(await developerOnly.filter({ visible: true }).count()).toBe(0);
+    await page.getByLabel("Developer view").check();
+    expect(await developerOnly.filter({ visible: true }).count()).toBe(await developerOnly.count());
     await close();
   });
 
@@ -189,6 +200,60 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await close();
   });
 
+  test("quotes what the recipient gets exactly, by a URL that can be shared", async () => {
+    const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=1000`);
+    await waitForQuote(page);
+    await page.getByRole("radio", { name: "Recipient gets exactly" }).check();
+    await page.locator(".headline", { hasText: "You send" }).waitFor();
+    expect(await readField(page, "estimatedReceived")).toEqual({ whole: ["1,000 USDT"], raw: "1000000000" });
+    const sent = Number(await page.locator(".headline .raw").textContent());
+    expect(sent).toBeGreaterThan(1_000_000_000);
+    expect(await page.getByLabel("Amount that the recipient gets").inputValue()).toBe("1000");
+    // The curve is of amounts sent, around that one.
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    await page.locator("#curve summary").click();
+    const marked = (await page.locator("#curve-table [aria-current] th").textContent()) ?? "";
+    expect(parseAmount(marked.replaceAll(",", ""), 6)).toBe(BigInt(sent));
+    const shared = page.url();
+    expect(shared).toContain("&receiveAmount=1000&");
+    expect(consoleProblems).toEqual([]);
+    await close();
+
+    const other = await open(new URL(shared).hash.replace(/^/, "/"));
+    await other.page.locator(".headline", { hasText: "You send" }).waitFor();
+    expect(await other.page.getByRole("radio", { name: "Recipient gets exactly" }).isChecked()).toBe(true);
+    await other.close();
+  });
+
+  test("fills in the smallest and the largest amount of the route", async () => {
+    const { page, close } = await open("/#quote?token=HOP&from=polygon&to=arbitrum&receiveAmount=1000");
+    await waitForQuote(page);
+    const { raw: minAmount } = await readField(page, "limits.minAmount");
+    await page.getByRole("button", { name: "Smallest amount" }).click();
+    await page.locator(".headline", { hasText: "Arrives on Arbitrum" }).waitFor();
+    expect((await readField(page, "amountIn")).raw).toBe(minAmount);
+    expect(await page.locator(".headline .raw").textContent()).not.toBe("0");
+    await page.getByRole("button", { name: "Largest amount" }).click();
+    const sent = page.locator('dt:has(code:text-is("amountIn")) + dd .raw');
+    await expect.poll(() => sent.textContent()).not.toBe(minAmount);
+    // It can be delivered.
+    expect(await page.getByRole("alert").count()).toBe(0);
+    const available = BigInt((await readField(page, "limits.availableLiquidity")).raw ?? "");
+    expect(Number(await sent.textContent())).toBeGreaterThan(Number(available) * 0.99);
+    await close();
+  });
+
+  test("offers no largest amount where there is no limit", async () => {
+    const { page, close } = await open("/#quote?token=HOP&from=polygon&to=arbitrum&amount=1000");
+    await waitForQuote(page);
+    expect(await page.locator("#quote-max").isEnabled()).toBe(true);
+    await page.locator("#quote-from").selectOption("ethereum");
+    await page.locator(".facts", { hasText: "No limit" }).waitFor();
+    expect(await page.locator("#quote-max").isDisabled()).toBe(true);
+    expect(await page.locator("#quote-min").isEnabled()).toBe(true);
+    await close();
+  });
+
   test("offers exactly the routes that exist", async () => {
     const { page, close } = await open("/#quote?token=MATIC");
     await waitForQuote(page);
@@ -264,7 +329,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await page.keyboard.press("Control+A");
     await page.keyboard.type("123.45");
     await page.keyboard.press("Enter");
-    await page.locator(".raw", { hasText: /^123450000$/ }).waitFor();
+    await page.locator(".raw", { hasText: /^123450000$/ }).waitFor({ state: "attached" });
     expect(await page.locator("#quote-from").inputValue()).toBe("optimism");
     // The input keeps the focus.
     expect(await focused()).toBe("quote-amount");

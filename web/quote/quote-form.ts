@@ -10,17 +10,7 @@ import { createElement, getElement, selectOption, setAttribute } from "../shared
 import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/format/amounts.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import { isCctpToken } from "../shared/format/fee-label.js";
-import type { QuoteInput } from "./quote-input.js";
-
-export interface QuoteForm {
-  /** Shows an input and offers the tokens and chains of the routes. */
-  fill(input: QuoteInput, routes: readonly Route[], decimals: number | undefined): void;
-  /** Shows an error at the field of an API parameter. Does nothing if the form has no such field. */
-  showFieldError(parameter: string, message: string): void;
-  clearFieldErrors(): void;
-  /** Drops typed input that has not been submitted yet: the form is no longer visible. */
-  cancelPendingInput(): void;
-}
+import type { AmountKind, QuoteInput } from "./quote-input.js";
 
 /** Ids of the fields by API parameter. */
 const FIELD_IDS: Readonly<Record<string, string>> = {
@@ -29,84 +19,145 @@ const FIELD_IDS: Readonly<Record<string, string>> = {
   fromChain: "quote-from",
   toChain: "quote-to",
   amount: "quote-amount",
+  receiveAmount: "quote-amount",
   slippage: "quote-slippage",
 };
 /** Typed input is submitted this long after the last key. */
 const INPUT_DEBOUNCE_MS = 350;
 
-/** @param onInput called with every new input: `push` when chosen or submitted, `replace` while typing */
-export function createQuoteForm(onInput: (input: QuoteInput, mode: "push" | "replace") => void): QuoteForm {
-  const form = getElement("quote-form", HTMLFormElement);
-  const network = getElement("quote-network", HTMLSelectElement);
-  const token = getElement("quote-token", HTMLSelectElement);
-  const from = getElement("quote-from", HTMLSelectElement);
-  const to = getElement("quote-to", HTMLSelectElement);
-  const amount = getElement("quote-amount", HTMLInputElement);
-  const slippage = getElement("quote-slippage", HTMLInputElement);
-  const swap = getElement("quote-swap", HTMLButtonElement);
-  let routes: readonly Route[] = [];
-  let timer: ReturnType<typeof setTimeout> | undefined;
-
-  const read = (): QuoteInput => ({
-    network: network.value,
-    token: token.value,
-    from: from.value,
-    to: to.value,
-    amount: amount.value.trim(),
-    slippage: slippage.value.trim(),
-  });
-  const submit = (mode: "push" | "replace", change: Partial<QuoteInput> = {}): void => {
-    clearTimeout(timer);
-    onInput({ ...read(), ...change }, mode);
-  };
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    submit("push");
-  });
-  network.addEventListener("change", () => submit("push"));
-  for (const select of [token, from, to]) {
-    // The new token or chain may not support the other selections.
-    select.addEventListener("change", () => submit("push", selectNearestRoute(routes, read())));
-  }
-  for (const input of [amount, slippage]) {
-    input.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => submit("replace"), INPUT_DEBOUNCE_MS);
-    });
-  }
-  swap.addEventListener("click", () => submit("push", { from: to.value, to: from.value }));
-
-  return {
-    fill(input, availableRoutes, decimals) {
-      routes = availableRoutes;
-      const { token: symbol } = input;
-      selectOption(network, input.network);
-      setOptions(token, listTokens(routes), symbol, String);
-      getElement("quote-token-note", HTMLElement).hidden = !isCctpToken(symbol);
-      setOptions(from, listSourceChains(routes, symbol), input.from, formatChainName);
-      setOptions(to, listDestinationChains(routes, symbol, input.from), input.to, formatChainName);
-      swap.disabled = !hasRoute(routes, { token: symbol, from: input.to, to: input.from });
-      // Writing the same value would move the cursor of a user who is typing.
-      if (amount.value.trim() !== input.amount) amount.value = input.amount;
-      if (slippage.value.trim() !== input.slippage) slippage.value = input.slippage;
-      getElement("quote-unit", HTMLElement).textContent = decimals === undefined ? "smallest unit" : symbol;
-      getElement("quote-raw", HTMLElement).textContent = describeRawAmount(input.amount, decimals);
-    },
-    showFieldError(parameter, message) {
-      const id = Object.hasOwn(FIELD_IDS, parameter) ? FIELD_IDS[parameter] : undefined;
-      if (id === undefined) return;
-      getElement(id, HTMLElement).setAttribute("aria-invalid", "true");
-      getElement(`${id}-error`, HTMLElement).textContent = message;
-    },
-    clearFieldErrors() {
-      for (const id of Object.values(FIELD_IDS)) {
-        setAttribute(getElement(id, HTMLElement), "aria-invalid", undefined);
-        getElement(`${id}-error`, HTMLElement).textContent = "";
-      }
-    },
-    cancelPendingInput: () => clearTimeout(timer),
-  };
+/** Amounts in whole tokens that the buttons fill in; undefined where there is none. */
+export interface AmountPresets {
+  readonly min: string | undefined;
+  readonly max: string | undefined;
 }
+
+const NO_PRESETS: AmountPresets = { min: undefined, max: undefined };
+
+/** Called with every new input: `push` when chosen or submitted, `replace` while typing. */
+type OnInput = (input: QuoteInput, mode: "push" | "replace") => void;
+
+/** The form of the quote view. */
+export class QuoteForm {
+  readonly #onInput: OnInput;
+  readonly #network = getElement("quote-network", HTMLSelectElement);
+  readonly #token = getElement("quote-token", HTMLSelectElement);
+  readonly #from = getElement("quote-from", HTMLSelectElement);
+  readonly #to = getElement("quote-to", HTMLSelectElement);
+  readonly #receives = getElement("quote-receive", HTMLInputElement);
+  readonly #sends = getElement("quote-send", HTMLInputElement);
+  readonly #amount = getElement("quote-amount", HTMLInputElement);
+  readonly #slippage = getElement("quote-slippage", HTMLInputElement);
+  readonly #swap = getElement("quote-swap", HTMLButtonElement);
+  readonly #presets = {
+    min: getElement("quote-min", HTMLButtonElement),
+    max: getElement("quote-max", HTMLButtonElement),
+  };
+  #routes: readonly Route[] = [];
+  /** The route whose presets are offered. */
+  #route = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(onInput: OnInput) {
+    this.#onInput = onInput;
+    getElement("quote-form", HTMLFormElement).addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit("push");
+    });
+    for (const choice of [this.#network, this.#sends, this.#receives])
+      choice.addEventListener("change", () => this.#submit("push"));
+    for (const select of [this.#token, this.#from, this.#to]) {
+      // The new token or chain may not support the other selections.
+      select.addEventListener("change", () => this.#submit("push", selectNearestRoute(this.#routes, this.#read())));
+    }
+    for (const input of [this.#amount, this.#slippage]) {
+      input.addEventListener("input", () => {
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(() => this.#submit("replace"), INPUT_DEBOUNCE_MS);
+      });
+    }
+    this.#swap.addEventListener("click", () => this.#submit("push", { from: this.#to.value, to: this.#from.value }));
+    for (const button of Object.values(this.#presets)) {
+      button.addEventListener("click", () => this.#submit("push", { amountKind: "send", amount: button.value }));
+    }
+  }
+
+  /** Shows an input and offers the tokens and chains of the routes. */
+  fill(input: QuoteInput, routes: readonly Route[], decimals: number | undefined): void {
+    this.#routes = routes;
+    const { token, from, to, amountKind, amount, slippage } = input;
+    const route = [input.network, token, from, to].join();
+    if (route !== this.#route) this.offerPresets(NO_PRESETS);
+    this.#route = route;
+    selectOption(this.#network, input.network);
+    setOptions(this.#token, listTokens(routes), token, String);
+    getElement("quote-token-note", HTMLElement).hidden = !isCctpToken(token);
+    setOptions(this.#from, listSourceChains(routes, token), from, formatChainName);
+    setOptions(this.#to, listDestinationChains(routes, token, from), to, formatChainName);
+    this.#swap.disabled = !hasRoute(routes, { token, from: to, to: from });
+    (amountKind === "send" ? this.#sends : this.#receives).checked = true;
+    getElement("quote-amount-label", HTMLElement).textContent = AMOUNT_LABELS[amountKind];
+    // Writing the same value would move the cursor of a user who is typing.
+    if (this.#amount.value.trim() !== amount) this.#amount.value = amount;
+    if (this.#slippage.value.trim() !== slippage) this.#slippage.value = slippage;
+    getElement("quote-unit", HTMLElement).textContent = decimals === undefined ? "smallest unit" : token;
+    const rawAmount = getElement("quote-raw", HTMLElement);
+    rawAmount.classList.toggle("developer", decimals !== undefined);
+    rawAmount.textContent = describeRawAmount(amount, decimals);
+  }
+
+  /** Offers the smallest and the largest amount. */
+  offerPresets({ min, max }: AmountPresets): void {
+    for (const [button, amount] of [
+      [this.#presets.min, min],
+      [this.#presets.max, max],
+    ] as const) {
+      button.disabled = amount === undefined;
+      button.value = amount ?? "";
+    }
+  }
+
+  /** Shows an error at the field of an API parameter. Does nothing if the form has no such field. */
+  showFieldError(parameter: string, message: string): void {
+    const id = Object.hasOwn(FIELD_IDS, parameter) ? FIELD_IDS[parameter] : undefined;
+    if (id === undefined) return;
+    getElement(id, HTMLElement).setAttribute("aria-invalid", "true");
+    getElement(`${id}-error`, HTMLElement).textContent = message;
+  }
+
+  clearFieldErrors(): void {
+    for (const id of Object.values(FIELD_IDS)) {
+      setAttribute(getElement(id, HTMLElement), "aria-invalid", undefined);
+      getElement(`${id}-error`, HTMLElement).textContent = "";
+    }
+  }
+
+  /** Drops typed input that has not been submitted yet: the form is no longer visible. */
+  cancelPendingInput(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #read(): QuoteInput {
+    return {
+      network: this.#network.value,
+      token: this.#token.value,
+      from: this.#from.value,
+      to: this.#to.value,
+      amountKind: this.#receives.checked ? "receive" : "send",
+      amount: this.#amount.value.trim(),
+      slippage: this.#slippage.value.trim(),
+    };
+  }
+
+  #submit(mode: "push" | "replace", change: Partial<QuoteInput> = {}): void {
+    clearTimeout(this.#timer);
+    this.#onInput({ ...this.#read(), ...change }, mode);
+  }
+}
+
+const AMOUNT_LABELS: Readonly<Record<AmountKind, string>> = {
+  send: "Amount to send",
+  receive: "Amount that the recipient gets",
+};
 
 function setOptions(
   select: HTMLSelectElement,

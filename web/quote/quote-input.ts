@@ -4,24 +4,39 @@ import { formatChainName } from "../shared/format/chain-names.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import { DEFAULT_ROUTE, DEFAULT_SLIPPAGE_PERCENT, getTypicalAmount } from "./default-quote.js";
 
+/** Whether an amount is what the sender sends, or what the recipient gets. */
+export type AmountKind = "send" | "receive";
+
 /** The contents of the quote form. Amount and slippage are as typed. */
 export interface QuoteInput {
   readonly network: string;
   readonly token: string;
   readonly from: string;
   readonly to: string;
+  readonly amountKind: AmountKind;
   readonly amount: string;
   readonly slippage: string;
 }
 
+/** Parameters of the API and of the URL. */
+const AMOUNT_PARAMETERS: Readonly<Record<AmountKind, string>> = { send: "amount", receive: "receiveAmount" };
+
 /** Converts form input to URL parameters. A blank stands for an emptied amount or slippage, so that it stays empty. */
-export function toViewParameters({ network, token, from, to, amount, slippage }: QuoteInput): ViewParameters {
+export function toViewParameters({
+  network,
+  token,
+  from,
+  to,
+  amountKind,
+  amount,
+  slippage,
+}: QuoteInput): ViewParameters {
   const parameters = {
     network: toNetworkParameter(network),
     token,
     from,
     to,
-    amount: amount || " ",
+    [AMOUNT_PARAMETERS[amountKind]]: amount || " ",
     slippage: slippage || " ",
   };
   return new Map(Object.entries(parameters).filter(([, value]) => value !== ""));
@@ -47,9 +62,18 @@ export function resolveQuoteInput(
     to: resolve("to", DEFAULT_ROUTE.to),
   });
   if (route === undefined) throw new Error(`The network ${network} has no routes.`);
-  const previousAmount = previous.get("token") === route.token ? previous.get("amount") : undefined;
-  const amount = (parameters.get("amount") ?? previousAmount ?? getTypicalAmount(route.token)).trim();
-  return { network, ...route, amount, slippage: resolve("slippage", DEFAULT_SLIPPAGE_PERCENT) };
+  const keptParameters = previous.get("token") === route.token ? previous : new Map<string, string>();
+  const { amountKind, amount } = readAmount(parameters) ??
+    readAmount(keptParameters) ?? { amountKind: "send", amount: getTypicalAmount(route.token) };
+  return { network, ...route, amountKind, amount, slippage: resolve("slippage", DEFAULT_SLIPPAGE_PERCENT) };
+}
+
+function readAmount(parameters: ViewParameters): Pick<QuoteInput, "amountKind" | "amount"> | undefined {
+  for (const amountKind of ["send", "receive"] as const) {
+    const amount = parameters.get(AMOUNT_PARAMETERS[amountKind]);
+    if (amount !== undefined) return { amountKind, amount: amount.trim() };
+  }
+  return undefined;
 }
 
 /** Explains that the URL names a route that does not exist. Returns undefined if the route exists. */
@@ -67,9 +91,9 @@ export function describeRouteChange(parameters: ViewParameters, { token, from, t
 
 /** @param amount in the token's smallest unit */
 export function toQueryParameters(input: QuoteInput, amount: string): Readonly<Record<string, string>> {
-  const { network, token, from, to, slippage } = input;
+  const { network, token, from, to, amountKind, slippage } = input;
   return {
-    amount,
+    [AMOUNT_PARAMETERS[amountKind]]: amount,
     token,
     fromChain: from,
     toChain: to,

@@ -20,7 +20,7 @@ import { findWarnings } from "./quote-warnings.js";
 /** Renders a quote: what arrives and when, what it costs, which values to send with the transfer, and the age of the data. */
 export function renderQuote(
   { body, headers, receivedAtMs }: ApiResponse<DetailedQuoteResponse>,
-  { token, from, to }: QuoteInput,
+  { token, from, to, amountKind }: QuoteInput,
   decimals: number | undefined,
 ): readonly HTMLElement[] {
   const { amountIn, bonderFee, estimatedReceived, details } = body;
@@ -30,24 +30,28 @@ export function renderQuote(
   const rate = toRatio(BigInt(estimatedReceived), BigInt(amountIn));
   const warnings = findWarnings(body, { token, to, decimals });
   const verb = details.limits.isLiquidityAvailable ? "Arrives" : "Would arrive";
+  const sent = { label: "You send", field: "amountIn", raw: amountIn };
+  const received = { label: `${verb} on ${formatChainName(to)}`, field: "estimatedReceived", raw: estimatedReceived };
+  // What was asked for is large.
+  const [answer, given] = amountKind === "send" ? [received, sent] : [sent, received];
   const headline = createElement(
     "div",
     { class: "headline" },
     ...warnings.map((text) => createElement("p", { class: "alarm", role: "alert" }, text)),
-    createElement("p", { class: "label" }, `${verb} on ${formatChainName(to)}`),
-    createElement("p", { class: "received" }, createTokenAmount(estimatedReceived, token, decimals)),
+    createElement("p", { class: "label" }, answer.label),
+    createElement("p", { class: "received" }, createTokenAmount(answer.raw, token, decimals)),
     createElement(
       "p",
       {},
-      worth(estimatedReceived),
+      worth(answer.raw),
       " ",
-      createRawValue(estimatedReceived),
+      createRawValue(answer.raw),
       " ",
-      createElement("code", { class: "field" }, "estimatedReceived"),
+      createElement("code", { class: "field" }, answer.field),
     ),
   );
   const descriptions = [
-    createDescription("You send", ["amountIn"], amount(amountIn), worth(amountIn)),
+    createDescription(given.label, [given.field], amount(given.raw), worth(given.raw)),
     createDescription(
       getFeeLabel(token, from),
       ["bonderFee"],

@@ -6,10 +6,10 @@ import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/a
 import { createCommandBox } from "../shared/elements/command-box.js";
 import { createElement, getElement } from "../shared/elements/dom.js";
 import { createErrorBox } from "../shared/elements/error-box.js";
-import { AmountError, parseAmount } from "../shared/format/amounts.js";
+import { AmountError, formatAmount, parseAmount } from "../shared/format/amounts.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
-import { createQuoteForm } from "./quote-form.js";
+import { type AmountPresets, QuoteForm } from "./quote-form.js";
 import {
   describeRouteChange,
   resolveQuoteInput,
@@ -17,123 +17,135 @@ import {
   toQueryParameters,
   toViewParameters,
 } from "./quote-input.js";
+import { estimateMaxAmount } from "./quote-limits.js";
 import { describeQuote, renderQuote } from "./quote-result.js";
 import { createRateCurvePanel } from "./rate-curve-panel.js";
 
 /** A quote that takes longer is explained. */
 const SLOW_NOTICE_MS = 1_500;
 
+interface QuoteViewOptions {
+  readonly loadRoutes: LoadRoutes;
+  readonly loadDecimals: LoadDecimals;
+  readonly navigate: Navigate;
+}
+
 /** Shows a quote for the form's input, its rate curve, and the commands that return the same quote. */
-export function createQuoteView({
-  loadRoutes,
-  loadDecimals,
-  navigate,
-}: {
-  loadRoutes: LoadRoutes;
-  loadDecimals: LoadDecimals;
-  navigate: Navigate;
-}): View {
-  const answer = getElement("quote-answer", HTMLElement);
-  const announcement = getElement("quote-announcement", HTMLElement);
-  const waitNotice = getElement("quote-wait", HTMLElement);
-  const routeNotice = getElement("quote-notice", HTMLElement);
-  const curve = createRateCurvePanel();
-  const showCommands = createCommandBox(getElement("quote-terminal", HTMLElement));
-  const form = createQuoteForm((input, mode) => navigate({ view: "quote", parameters: toViewParameters(input) }, mode));
-  let current: AbortController | undefined;
-  let previous: ViewParameters = new Map();
+export class QuoteView implements View {
+  readonly #options: QuoteViewOptions;
+  readonly #answer = getElement("quote-answer", HTMLElement);
+  readonly #announcement = getElement("quote-announcement", HTMLElement);
+  readonly #waitNotice = getElement("quote-wait", HTMLElement);
+  readonly #routeNotice = getElement("quote-notice", HTMLElement);
+  readonly #curve = createRateCurvePanel();
+  readonly #showCommands = createCommandBox(getElement("quote-terminal", HTMLElement));
+  readonly #form: QuoteForm;
+  #current: AbortController | undefined;
+  #previous: ViewParameters = new Map();
 
-  async function showQuote(
-    parameters: ViewParameters,
-    signal: AbortSignal,
-    onRetry: (error: ApiError) => void,
-  ): Promise<void> {
-    const [routes, getDecimals] = await Promise.all([loadRoutes(getNetwork(parameters)), loadDecimals()]);
-    signal.throwIfAborted();
-    const input = resolveQuoteInput(parameters, previous, routes);
-    const decimals = getDecimals(input.token);
-    previous = toViewParameters(input);
-    navigate({ view: "quote", parameters: previous }, "correct");
-    routeNotice.textContent = describeRouteChange(parameters, input) ?? "";
-    form.clearFieldErrors();
-    form.fill(input, routes, decimals);
-
-    const query = toQueryParameters(input, String(parseAmount(input.amount, decimals ?? 0)));
-    const path = buildPath("/v1/quote", query);
-    const { origin } = location;
-    showCommands({
-      curl: buildCurlCommand(origin, path),
-      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.quote, toGrpcMessage(query)),
-    });
-    const response = await fetchApiWithRetry<DetailedQuoteResponse>(path, signal, onRetry);
-    answer.replaceChildren(...renderQuote(response, input, decimals));
-    announcement.textContent = describeQuote(response.body, input, decimals);
-    void showCurve(response.body, query, decimals, signal);
+  constructor(options: QuoteViewOptions) {
+    this.#options = options;
+    this.#form = new QuoteForm((input, mode) =>
+      options.navigate({ view: "quote", parameters: toViewParameters(input) }, mode),
+    );
   }
 
-  async function showCurve(
-    quote: DetailedQuoteResponse,
-    query: Readonly<Record<string, string>>,
-    decimals: number | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (decimals === undefined) {
-      curve.hide();
-      return;
-    }
-    await curve.show(quote, query, decimals, signal).catch(() => {
-      if (!signal.aborted) curve.hide();
-    });
-  }
-
-  function showError(error: unknown, onRetry: () => void): void {
-    curve.hide();
-    // Without a valid amount there is no request to show.
-    if (error instanceof AmountError) showCommands({});
-    const field = error instanceof AmountError ? "amount" : error instanceof ApiError ? error.field : undefined;
-    const message = (error as Error).message;
-    if (field !== undefined) form.showFieldError(field, message);
-    const box =
-      error instanceof AmountError
-        ? createElement("p", { class: "empty" }, "Enter a valid amount to get a quote.")
-        : createErrorBox(error, onRetry);
-    answer.replaceChildren(box);
-    announcement.textContent = message;
-  }
-
-  function show(parameters: ViewParameters): void {
-    current?.abort();
-    current = new AbortController();
-    const { signal } = current;
+  show(parameters: ViewParameters): void {
+    this.#current?.abort();
+    this.#current = new AbortController();
+    const { signal } = this.#current;
     const slowTimer = setTimeout(() => {
-      waitNotice.textContent = "Still waiting. The first quote of a route reads both of its chains.";
+      this.#waitNotice.textContent = "Still waiting. The first quote of a route reads both of its chains.";
     }, SLOW_NOTICE_MS);
     const settle = (): void => {
       clearTimeout(slowTimer);
-      waitNotice.textContent = "";
-      answer.setAttribute("aria-busy", "false");
+      this.#waitNotice.textContent = "";
+      this.#answer.setAttribute("aria-busy", "false");
     };
     signal.addEventListener("abort", settle);
-    answer.setAttribute("aria-busy", "true");
-    curve.markOutdated();
+    this.#answer.setAttribute("aria-busy", "true");
+    this.#curve.markOutdated();
     const onRetry = ({ message, retryAfterSeconds }: ApiError): void => {
       clearTimeout(slowTimer);
-      waitNotice.textContent = `Waiting: ${message}. Next attempt in ${retryAfterSeconds} s.`;
+      this.#waitNotice.textContent = `Waiting: ${message}. Next attempt in ${retryAfterSeconds} s.`;
     };
-    showQuote(parameters, signal, onRetry)
+    this.#showQuote(parameters, signal, onRetry)
       .catch((error: unknown) => {
-        if (!signal.aborted) showError(error, () => show(parameters));
+        if (!signal.aborted) this.#showError(error, () => this.show(parameters));
       })
       .finally(() => {
         if (!signal.aborted) settle();
       });
   }
 
+  hide(): void {
+    this.#form.cancelPendingInput();
+    this.#current?.abort();
+  }
+
+  async #showQuote(parameters: ViewParameters, signal: AbortSignal, onRetry: (error: ApiError) => void): Promise<void> {
+    const { loadRoutes, loadDecimals, navigate } = this.#options;
+    const [routes, getDecimals] = await Promise.all([loadRoutes(getNetwork(parameters)), loadDecimals()]);
+    signal.throwIfAborted();
+    const input = resolveQuoteInput(parameters, this.#previous, routes);
+    const decimals = getDecimals(input.token);
+    this.#previous = toViewParameters(input);
+    navigate({ view: "quote", parameters: this.#previous }, "correct");
+    this.#routeNotice.textContent = describeRouteChange(parameters, input) ?? "";
+    this.#form.clearFieldErrors();
+    this.#form.fill(input, routes, decimals);
+
+    const query = toQueryParameters(input, String(parseAmount(input.amount, decimals ?? 0)));
+    const path = buildPath("/v1/quote", query);
+    const { origin } = location;
+    this.#showCommands({
+      curl: buildCurlCommand(origin, path),
+      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.quote, toGrpcMessage(query)),
+    });
+    const response = await fetchApiWithRetry<DetailedQuoteResponse>(path, signal, onRetry);
+    this.#form.offerPresets(toPresets(response.body, decimals));
+    this.#answer.replaceChildren(...renderQuote(response, input, decimals));
+    this.#announcement.textContent = describeQuote(response.body, input, decimals);
+    void this.#showCurve(response.body, query, decimals, signal);
+  }
+
+  async #showCurve(
+    quote: DetailedQuoteResponse,
+    query: Readonly<Record<string, string>>,
+    decimals: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (decimals === undefined) {
+      this.#curve.hide();
+      return;
+    }
+    await this.#curve.show(quote, query, decimals, signal).catch(() => {
+      if (!signal.aborted) this.#curve.hide();
+    });
+  }
+
+  #showError(error: unknown, onRetry: () => void): void {
+    this.#curve.hide();
+    // Without a valid amount there is no request to show.
+    if (error instanceof AmountError) this.#showCommands({});
+    const field = error instanceof AmountError ? "amount" : error instanceof ApiError ? error.field : undefined;
+    const message = (error as Error).message;
+    if (field !== undefined) this.#form.showFieldError(field, message);
+    const box =
+      error instanceof AmountError
+        ? createElement("p", { class: "empty" }, "Enter a valid amount to get a quote.")
+        : createErrorBox(error, onRetry);
+    this.#answer.replaceChildren(box);
+    this.#announcement.textContent = message;
+  }
+}
+
+/** Returns the limits of a quote's route as they are typed. */
+function toPresets(quote: DetailedQuoteResponse, decimals: number | undefined): AmountPresets {
+  const { minAmount } = quote.details.limits;
+  const max = estimateMaxAmount(quote);
   return {
-    show,
-    hide() {
-      form.cancelPendingInput();
-      current?.abort();
-    },
+    min: minAmount === "" ? undefined : formatAmount(BigInt(minAmount), decimals ?? 0),
+    max: max === undefined ? undefined : formatAmount(max, decimals ?? 0),
   };
 }

@@ -88,7 +88,7 @@ async function fetchCurvePoints(
   signal: AbortSignal,
 ): Promise<readonly CurvePoint[]> {
   try {
-    const path = buildPath("/v1/quotes", { ...query, amount: amounts.map(String) });
+    const path = buildPath("/v1/quotes", { ...query, receiveAmount: "", amount: amounts.map(String) });
     const { body } = await fetchApiWithRetry<BatchQuotesResponse<DetailedQuoteResponse>>(path, signal);
     return toCurvePoints(amounts, body.results);
   } catch (error) {

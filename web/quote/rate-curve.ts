@@ -21,8 +21,8 @@ export function sampleAmounts(amount: bigint): readonly bigint[] {
   return [...amounts];
 }
 
-/** Keeps the first three digits, so that the table is easy to read. */
-function truncateToThreeDigits(amount: bigint): bigint {
+/** Keeps the first three digits, so that the amount is easy to read. */
+export function truncateToThreeDigits(amount: bigint): bigint {
   const unit = 10n ** BigInt(Math.max(0, amount.toString().length - 3));
   return (amount / unit) * unit;
 }

@@ -18,17 +18,27 @@ const createRoute = (token: string, sourceChainSlug: string, destinationChainSlu
   destinationChainId: 2,
 });
 const routes = [createRoute("ETH", "ethereum", "base"), createRoute("ETH", "ethereum", "linea")];
-const input = { network: "mainnet", token: "ETH", from: "ethereum", to: "linea", amount: "0.5", slippage: "1" };
+const input = {
+  network: "mainnet",
+  token: "ETH",
+  from: "ethereum",
+  to: "linea",
+  slippage: "1",
+  amount: "0.5",
+  amountKind: "send",
+} as const;
 const previous = new Map(Object.entries({ amount: "2", slippage: "0.3", token: "ETH", to: "linea" }));
 
 describe("quote input", () => {
-  test.each([input, { ...input, network: "goerli" }, { ...input, amount: "", slippage: "" }])(
-    "survives the conversion to a URL hash and back: %j",
-    (original) => {
-      const { parameters } = parseHash(formatHash({ view: "quote", parameters: toViewParameters(original) }));
-      expect(resolveQuoteInput(parameters, previous, routes)).toEqual(original);
-    },
-  );
+  test.each([
+    input,
+    { ...input, network: "goerli" },
+    { ...input, amount: "", slippage: "" },
+    { ...input, amountKind: "receive" as const },
+  ])("survives the conversion to a URL hash and back: %j", (original) => {
+    const { parameters } = parseHash(formatHash({ view: "quote", parameters: toViewParameters(original) }));
+    expect(resolveQuoteInput(parameters, previous, routes)).toEqual(original);
+  });
 
   test("takes absent parameters from the previous input", () => {
     expect(resolveQuoteInput(new Map(), previous, routes)).toEqual({ ...input, amount: "2", slippage: "0.3" });
@@ -44,7 +54,7 @@ describe("quote input", () => {
     ];
     expect(resolveQuoteInput(new Map(), new Map(), available)).toEqual({
       ...{ network: "mainnet", token, from, to },
-      ...{ amount: getTypicalAmount(token), slippage: "0.5" },
+      ...{ amountKind: "send", amount: getTypicalAmount(token), slippage: "0.5" },
     });
   });
 
@@ -53,6 +63,15 @@ describe("quote input", () => {
     const parameters = new Map([["token", "dai"]]);
     expect(resolveQuoteInput(parameters, previous, available)).toMatchObject({ token: "DAI", amount: "2000" });
     expect(resolveQuoteInput(new Map([...parameters, ["amount", "7"]]), previous, available).amount).toBe("7");
+  });
+
+  test("keeps the amount that the recipient gets, unless the URL has one to send", () => {
+    const earlier = new Map([...previous, ["receiveAmount", "3"]]);
+    earlier.delete("amount");
+    const resolve = (entries: [string, string][]) => resolveQuoteInput(new Map(entries), earlier, routes);
+    expect(resolve([])).toMatchObject({ amountKind: "receive", amount: "3" });
+    expect(resolve([["amount", "4"]])).toMatchObject({ amountKind: "send", amount: "4" });
+    expect(resolve([["receiveAmount", "5"]])).toMatchObject({ amountKind: "receive", amount: "5" });
   });
 
   test("falls back to an existing route and describes the change", () => {
@@ -97,6 +116,9 @@ describe("quote input", () => {
       slippage: 1,
       view: "FULL",
     });
+    const received = toQueryParameters({ ...input, amountKind: "receive" }, "500");
+    expect(received).toMatchObject({ receiveAmount: "500" });
+    expect(received).not.toHaveProperty("amount");
     expect(toGrpcMessage({ slippage: "1e1" })).toEqual({ slippage: "1e1" });
   });
 });
