@@ -4,11 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   connectChains,
   getBonder,
+  getChainId,
   getContract,
   getLocalChain,
+  type LocalChain,
   type LocalChains,
 } from "../../../devnet/chain/local-chains.js";
-import { callContract, sendTransaction } from "../../../devnet/chain/transactions.js";
+import { mintTokens } from "../../../devnet/chain/tokens.js";
+import { callContract, sendTransaction, type TransactionRequest } from "../../../devnet/chain/transactions.js";
 import { messenger } from "../../../devnet/deploy/accounts.js";
 import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import {
@@ -81,6 +84,28 @@ async function expectWithdrawable(route: CommitRoute, transferId: string, place:
   expect(await readBalance(route, withdrawal.recipientAddress)).toBe(BigInt(withdrawal.amount));
 }
 
+/** Mines one block with calls of one account, in their order. */
+async function sendInOneBlock(
+  chain: LocalChain,
+  { from, to }: Pick<TransactionRequest, "from" | "to">,
+  calls: readonly string[],
+): Promise<void> {
+  const pending: Promise<unknown>[] = [];
+  await chain.rpc("evm_setAutomine", [false]);
+  try {
+    for (const data of calls) {
+      pending.push(sendTransaction(chain, { from, to, data }));
+      // The next one is sent when the chain has this one, and gets the next nonce.
+      await expect
+        .poll(async () => Number(((await chain.rpc("txpool_status")) as { pending: string }).pending))
+        .toBe(pending.length);
+    }
+    await Promise.all([chain.rpc("anvil_mine", ["0x1"]), ...pending]);
+  } finally {
+    await chain.rpc("evm_setAutomine", [true]);
+  }
+}
+
 describe.each<CommitRoute>([
   { token: "ETH", source: "base", destination: "ethereum" },
   { token: "USDT", source: "arbitrum", destination: "gnosis" },
@@ -116,6 +141,46 @@ describe.each<CommitRoute>([
     }
     expect((await read(ids[4] ?? "")).state).toBe("WAITING_FOR_COMMIT");
   });
+});
+
+test("is withdrawn after commits to two destinations in one block, two of them to the same one", async () => {
+  const route = { token: "USDT", source: "arbitrum", destination: "polygon" };
+  const other = { ...route, destination: "optimism" };
+  const chain = getLocalChain(chains, route.source);
+  const bridge = getContract(route.token, route.source, "l2Bridge");
+  const bonder = getBonder(route.token, route.destination, route.source);
+  const ids = await send(route, 2, "before the block");
+  const otherIds = await send(other, 3, "to the other destination");
+  const amount = 30_000_000n;
+  await mintTokens(chain, getContract(route.token, route.source, "l2HopBridgeToken"), bonder, amount);
+  const encodeCommit = ({ destination }: CommitRoute) =>
+    bridgeAbi.encodeFunctionData("commitTransfers", [getChainId(destination)]);
+  const recipient = utils.hexDataSlice(utils.id("within the block"), 12);
+  const sendArguments = [getChainId(route.destination), recipient, amount, amount / 50n, 0, 0] as const;
+  await sendInOneBlock(chain, { from: bonder, to: bridge }, [
+    encodeCommit(route),
+    bridgeAbi.encodeFunctionData("send", [...sendArguments]),
+    encodeCommit(other),
+    encodeCommit(route),
+  ]);
+
+  const [first, second] = (await readTransferRoots(chains, route)).slice(-2);
+  const otherRoot = (await readTransferRoots(chains, other)).at(-1);
+  if (first === undefined || second === undefined || otherRoot === undefined) throw new Error("not committed");
+  expect(new Set([first, second, otherRoot].map(({ blockNumber }) => blockNumber)).size).toBe(1);
+  expect([first.transferIds, otherRoot.transferIds]).toEqual([ids, otherIds]);
+  expect(second.transferIds).toHaveLength(1);
+  for (const root of [first, second]) await setTransferRoot(chains, route, root);
+  await setTransferRoot(chains, other, otherRoot);
+  for (const [trip, root] of [
+    [route, first],
+    [route, second],
+    [other, otherRoot],
+  ] as const) {
+    const totalLeaves = root.transferIds.length;
+    for (const [transferIdTreeIndex, id] of root.transferIds.entries())
+      await expectWithdrawable(trip, id, { transferIdTreeIndex, totalLeaves, rootHash: root.rootHash });
+  }
 });
 
 test("the seeded transfers have every state", async () => {
