@@ -12,7 +12,50 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/rpc/error_details.proto.
  */
 export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw");
+  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMiVgoESGVscBIkCgVsaW5rcxgBIAMoCzIVLmdvb2dsZS5ycGMuSGVscC5MaW5rGigKBExpbmsSEwoLZGVzY3JpcHRpb24YASABKAkSCwoDdXJsGAIgASgJIpMBCglFcnJvckluZm8SDgoGcmVhc29uGAEgASgJEg4KBmRvbWFpbhgCIAEoCRI1CghtZXRhZGF0YRgDIAMoCzIjLmdvb2dsZS5ycGMuRXJyb3JJbmZvLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM");
+
+/**
+ * Where to read about an error.
+ *
+ * @generated from message google.rpc.Help
+ */
+export type Help = Message<"google.rpc.Help"> & {
+  /**
+   * @generated from field: repeated google.rpc.Help.Link links = 1;
+   */
+  links: Help_Link[];
+};
+
+/**
+ * Describes the message google.rpc.Help.
+ * Use `create(HelpSchema)` to create a new message.
+ */
+export const HelpSchema: GenMessage<Help> = /*@__PURE__*/
+  messageDesc(file_google_rpc_error_details, 0);
+
+/**
+ * A page or a section of it.
+ *
+ * @generated from message google.rpc.Help.Link
+ */
+export type Help_Link = Message<"google.rpc.Help.Link"> & {
+  /**
+   * @generated from field: string description = 1;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string url = 2;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message google.rpc.Help.Link.
+ * Use `create(Help_LinkSchema)` to create a new message.
+ */
+export const Help_LinkSchema: GenMessage<Help_Link> = /*@__PURE__*/
+  messageDesc(file_google_rpc_error_details, 0, 0);
 
 /**
  * The cause of an error, in a form that programs can compare.
@@ -47,5 +90,5 @@ export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
  * Use `create(ErrorInfoSchema)` to create a new message.
  */
 export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
-  messageDesc(file_google_rpc_error_details, 0);
+  messageDesc(file_google_rpc_error_details, 1);
 
