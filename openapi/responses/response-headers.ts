@@ -50,6 +50,12 @@ export const RESPONSE_HEADERS = {
     schema: { type: "integer", minimum: 1 },
     example: 1,
   },
+  Link: {
+    description:
+      "What the documentation says about the reason of the error. Only sent if the operator says where the documentation is.",
+    schema: { type: "string", pattern: '^<[^>]+>; rel="help"$' },
+    example: '<https://docs.example/errors.md#unsupported_route>; rel="help"',
+  },
   "RateLimit-Limit": {
     description:
       "Requests that a client may make per window. Only sent if the operator has set a limit, and not with responses that shared caches may keep.",
@@ -77,6 +83,7 @@ const RATE_LIMIT_HEADERS: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit
 export function headersForStatus(status: number, operationHeaders: readonly Header[]): JsonObject {
   const names: HeaderName[] = [...COMMON_HEADERS];
   if (status < 400) names.push("Age", "ETag", "Vary", "Warning");
+  else names.push("Link");
   if (status === 405) names.push("Allow");
   if (status === 429 || status === 503) names.push("Retry-After");
   names.push(...RATE_LIMIT_HEADERS);
