@@ -122,6 +122,7 @@ export async function createGateway(
     },
     tracer: tracing?.callTracer,
     trustProxy: config.trustProxy,
+    docsUrl: config.docsUrl,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
       redis: parts.redis,
@@ -296,7 +297,7 @@ function composeDocuments(
   };
   const isDraining = (): boolean => draining.aborted;
   const documents: Documents = new Map<string, StaticDocument | (() => DynamicDocument)>([
-    ...collectStaticAssets(root),
+    ...collectStaticAssets(root, config.docsUrl),
     ...createProbes({ version, dependencies, isDraining, ...parts.clocks }),
   ]);
   if (config.metricsPort === "same") documents.set("/metrics", readMetrics);

@@ -33,11 +33,12 @@ const PAGE_PATHS: ReadonlyMap<string, string> = new Map([
  * Lists the static documents by path: the pages with their assets, and the OpenAPI description. Only files that exist now
  * are listed; each is read on its first request.
  * @param root folder of the package
+ * @param docsUrl where the documentation is, for links in the OpenAPI description. Default: it has none
  */
-export function collectStaticAssets(root: URL): Map<string, StaticDocument> {
+export function collectStaticAssets(root: URL, docsUrl?: string): Map<string, StaticDocument> {
   const assets = new Map<string, StaticDocument>();
   const openApi = new URL("gen/openapi.json", root);
-  if (existsSync(openApi)) assets.set("/openapi.json", createAssetDocument(openApi));
+  if (existsSync(openApi)) assets.set("/openapi.json", linkDocumentation(createAssetDocument(openApi), docsUrl));
   const link = new URL("dist/web/", root);
   if (!existsSync(link)) return assets;
   // A later build makes dist/ lead to another folder; this one stays as it is.
@@ -50,6 +51,20 @@ export function collectStaticAssets(root: URL): Map<string, StaticDocument> {
     );
   }
   return assets;
+}
+
+/** Adds the links to the documentation (`externalDocs`) to the OpenAPI description and to its schema of errors. */
+function linkDocumentation(document: StaticDocument, docsUrl: string | undefined): StaticDocument {
+  if (docsUrl === undefined) return document;
+  return {
+    ...document,
+    async read() {
+      const description = JSON.parse((await document.read()).toString());
+      description.externalDocs = { description: "Guides for clients and operators", url: docsUrl };
+      description.components.schemas.Error.externalDocs = { description: "Every reason", url: `${docsUrl}/errors.md` };
+      return Buffer.from(JSON.stringify(description));
+    },
+  };
 }
 
 /** Lists all files of a folder and its subfolders as relative paths with "/" as separator. */

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ErrorInfoSchema, HelpSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ErrorReason } from "../errors.js";
 
@@ -24,6 +24,8 @@ export interface ErrorDetails {
   readonly field: string | undefined;
   /** When to retry; with RATE_LIMITED and OVERLOADED. */
   readonly retryAfterSeconds: number | undefined;
+  /** What the documentation says about the reason; undefined if the operator names no documentation. */
+  readonly helpUrl: string | undefined;
 }
 
 /**
@@ -41,6 +43,7 @@ export function getErrorDetails(error: unknown): ErrorDetails | undefined {
     message: failure.rawMessage,
     field: info.metadata.field,
     retryAfterSeconds: retryAfter === null ? undefined : Number(retryAfter),
+    helpUrl: failure.findDetails(HelpSchema)[0]?.links[0]?.url,
   };
 }
 

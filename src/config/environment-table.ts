@@ -253,6 +253,14 @@ export const environmentTable = {
     "one of false, true",
     (text) => (text === "true" || text === "false" ? { value: text === "true" } : undefined),
   ),
+  /** undefined: errors have no links. */
+  docsUrl: createUrlOrOffVariable({
+    name: "DOCS_URL",
+    defaultValue: undefined,
+    defaultText: "`off`",
+    description:
+      "base URL of this documentation, such as that of the folder `docs` in a repository: errors then link to the section of their reason in `errors.md`, and `/openapi.json` to the pages; see [Errors](errors.md)",
+  }),
   customRpcUrlPolicy: createChoiceVariable(
     {
       name: "CUSTOM_RPC_URLS",

@@ -44,6 +44,8 @@ export interface HttpServerOptions {
   readonly onInternalError: InternalErrorReporter;
   /** Reads callers' addresses from X-Forwarded-For: set it behind a proxy that writes this header. Default: false. */
   readonly trustProxy?: boolean;
+  /** Base of the links to the documentation in errors. Default: errors have none. */
+  readonly docsUrl?: string | undefined;
   readonly limits?: Partial<HttpLimits>;
   /** Traces the calls of operations. Default: no tracing, at no cost. */
   readonly tracer?: RequestTracer | undefined;
@@ -207,7 +209,12 @@ export class HttpServer {
     const requestId = createRequestId();
     const fields = { errorCode: protocolError.code };
     this.#options.log({ requestId, protocol: "rest", operation: "", code, durationMs: 0, fields }, reason);
-    return formatRawErrorResponse({ requestId, rateLimitHeaders: [] }, status, error, headers);
+    return formatRawErrorResponse(
+      { requestId, rateLimitHeaders: [], docsUrl: this.#options.docsUrl },
+      status,
+      error,
+      headers,
+    );
   }
 }
 

@@ -262,7 +262,7 @@ function closeAfterResponse(res: HttpResponse): void {
 
 function createBodyError(failure: BodyFailure, context: RequestContext, errorDomain: string): ConnectError {
   if (failure === "overloaded") {
-    return toConnectError(context.recordFailure(createBodyOverloadError()), errorDomain);
+    return toConnectError(context.recordFailure(createBodyOverloadError()), errorDomain, context);
   }
   if (failure === "deadline") {
     return new ConnectError("the deadline passed before the call arrived", Code.DeadlineExceeded);

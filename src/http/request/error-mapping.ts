@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ErrorInfoSchema, HelpSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { type ErrorReason, ServiceError } from "../../errors.js";
 
 /** The code and the HTTP status of every reason. */
@@ -28,6 +28,16 @@ export const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Cod
 
 /** Longest message about a malformed request. It may repeat input of any length. */
 const MAX_ERROR_TEXT_LENGTH = 200;
+
+/** Where the documentation is: the base of the links in errors. Undefined: errors have no link. */
+export interface DocsLocation {
+  readonly docsUrl?: string | undefined;
+}
+
+/** Returns the URL of what the documentation says about a reason. */
+export function toHelpUrl(reason: ErrorReason, docsUrl: string): string {
+  return `${docsUrl}/errors.md#${reason.toLowerCase()}`;
+}
 
 /** Returns the HTTP status of a reason. */
 export function toHttpStatus(reason: ErrorReason): number {
@@ -59,20 +69,22 @@ export function toErrorBody(error: ServiceError): string {
 }
 
 /** Converts an error for gRPC, gRPC-Web and Connect. `domain` is the package that defines its reason. */
-export function toConnectError(error: ServiceError, domain: string): ConnectError {
+export function toConnectError(error: ServiceError, domain: string, { docsUrl }: DocsLocation = {}): ConnectError {
   const { reason, field } = error;
   // gRPC percent-encodes messages, which throws for a lone surrogate.
   const message = error.message.replace(/\p{Surrogate}/gu, "\ufffd");
   const metadata: Record<string, string> = field === undefined ? {} : { field };
-  const detail = { desc: ErrorInfoSchema, value: { reason, domain, metadata } };
-  return new ConnectError(message, STATUS_BY_REASON[reason].code, toErrorHeaders(error), [detail], error);
+  const info = { desc: ErrorInfoSchema, value: { reason, domain, metadata } };
+  const links = docsUrl === undefined ? [] : [{ description: reason, url: toHelpUrl(reason, docsUrl) }];
+  const details = links.length === 0 ? [info] : [info, { desc: HelpSchema, value: { links } }];
+  return new ConnectError(message, STATUS_BY_REASON[reason].code, toErrorHeaders(error), details, error);
 }
 
 /**
  * Returns the error for a malformed request. Connect reports some of these as internal or unknown although the caller
  * is at fault. The codes for requests that are too large or unsupported stay.
  */
-export function toMalformedRequestError(error: unknown, domain: string): ConnectError {
+export function toMalformedRequestError(error: unknown, domain: string, location: DocsLocation = {}): ConnectError {
   const connectError = error instanceof ConnectError ? error : undefined;
   // The request is not at fault.
   if (connectError?.cause instanceof ServiceError) return connectError;
@@ -82,10 +94,10 @@ export function toMalformedRequestError(error: unknown, domain: string): Connect
   const message = (description ?? "malformed request").replace(/[^\x20-\x7e]/g, "?");
   const shortened = message.slice(0, MAX_ERROR_TEXT_LENGTH);
   if (connectError?.code === Code.DeadlineExceeded) {
-    return toConnectError(new ServiceError("DEADLINE_EXCEEDED", shortened), domain);
+    return toConnectError(new ServiceError("DEADLINE_EXCEEDED", shortened), domain, location);
   }
   if (connectError?.code === Code.ResourceExhausted || connectError?.code === Code.Unimplemented) {
     return new ConnectError(shortened, connectError.code, connectError.metadata);
   }
-  return toConnectError(new ServiceError("INVALID_PARAMETER", shortened), domain);
+  return toConnectError(new ServiceError("INVALID_PARAMETER", shortened), domain, location);
 }

@@ -77,6 +77,8 @@ export interface RequestContextOptions {
   readonly eventLoop: FairScheduler;
   /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
+  /** Base of the links to the documentation in errors. Undefined: errors have none. */
+  readonly docsUrl?: string | undefined;
   readonly tracer?: RequestTracer | undefined;
   /** Undefined: there is no rate limit. */
   readonly countMoreRequests?: ((context: RequestContext, requests: number) => Promise<void>) | undefined;
@@ -137,6 +139,10 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
       this.callerId = identifyCaller(readAddress(this.socket), forwardedFor?.toString());
     }
     return this.callerId;
+  }
+
+  get docsUrl(): string | undefined {
+    return this.options.docsUrl;
   }
 
   /** Aborts when the caller is gone. */

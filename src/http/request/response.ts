@@ -4,7 +4,14 @@ import { cors } from "@connectrpc/connect";
 import { ServiceError } from "../../errors.js";
 import { createTurnClock } from "../../resilience/clock.js";
 import type { BufferedBody } from "./body.js";
-import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
+import {
+  type DocsLocation,
+  toCodeName,
+  toErrorBody,
+  toErrorHeaders,
+  toHelpUrl,
+  toHttpStatus,
+} from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
 import {
   buildCommonHeaders,
@@ -104,6 +111,11 @@ function buildErrorBodyHeaders(body: string): HeaderList {
   return ["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body)), ...NO_STORE_HEADERS];
 }
 
+/** Returns the link to what the documentation says about an error (RFC 8288). */
+function buildHelpHeaders({ reason }: ServiceError, { docsUrl }: DocsLocation): HeaderList {
+  return docsUrl === undefined ? [] : ["link", `<${toHelpUrl(reason, docsUrl)}>; rel="help"`];
+}
+
 /** Sends the JSON form of an error. `status` overrides the status of its reason. */
 export function sendError(
   exchange: HttpExchange,
@@ -118,6 +130,7 @@ export function sendError(
     ...buildCommonHeaders(context),
     ...buildErrorBodyHeaders(body),
     ...toHeaderList(toErrorHeaders(error)),
+    ...buildHelpHeaders(error, context),
     ...headers,
   ]);
   if (req.method === "HEAD") res.end();
@@ -174,13 +187,14 @@ export function sendTrailersOnly({ res, context }: HttpExchange, status: HeaderL
  * Formats a complete HTTP/1.1 response, for a connection whose input is not a valid request. It closes the connection.
  */
 export function formatRawErrorResponse(
-  values: Parameters<typeof buildCommonHeaders>[0],
+  values: Parameters<typeof buildCommonHeaders>[0] & DocsLocation,
   status: number,
   error: ServiceError,
   headers: HeaderList,
 ): string {
   const body = toErrorBody(error);
-  const headerList = [...buildCommonHeaders(values), ...buildErrorBodyHeaders(body), "connection", "close", ...headers];
+  const ownHeaders = [...buildErrorBodyHeaders(body), ...buildHelpHeaders(error, values), "connection", "close"];
+  const headerList = [...buildCommonHeaders(values), ...ownHeaders, ...headers];
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${formatHeaderLines(headerList)}\r\n${body}`;
 }
 

@@ -121,7 +121,7 @@ class ConnectAdapter {
         return;
       }
       // Streams of the Connect protocol tell it in their last message.
-      request = { body: failBody(toConnectError(context.recordFailure(error), this.#errorDomain)) };
+      request = { body: failBody(toConnectError(context.recordFailure(error), this.#errorDomain, context)) };
     }
     // Connect reads the message in promises.
     this.#bodyLimits.overload.eventLoop.endTurn();
@@ -213,7 +213,7 @@ class ConnectAdapter {
       try {
         yield this.#messages.openEnvelopes(Buffer.from(bytes), format, Number.POSITIVE_INFINITY);
       } catch (error) {
-        throw toConnectError(exchange.context.recordFailure(error), this.#errorDomain);
+        throw toConnectError(exchange.context.recordFailure(error), this.#errorDomain, exchange.context);
       }
     }
   }
@@ -299,8 +299,8 @@ async function correctErrorResponse(
   const original = header.has("content-encoding") ? fallback : await parseConnectError(response.body, fallback);
   // Once the operation has succeeded, the failure is a response that does not serialise.
   const corrected = call.hasStarted
-    ? toConnectError(call.context.recordFailure(original), domain)
-    : toMalformedRequestError(original, domain);
+    ? toConnectError(call.context.recordFailure(original), domain, call.context)
+    : toMalformedRequestError(original, domain, call.context);
   recordConnectError(call.context, corrected);
   const body = errorToJsonBytes(corrected, undefined);
   header.delete("content-encoding");

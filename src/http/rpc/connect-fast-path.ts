@@ -105,7 +105,7 @@ class ConnectCall implements CallOutcome {
       body = headers.isBinary ? method.writeBinary(message) : method.writeJson(message);
       if (body.length > this.maxResponseBytes) throw new Error("the response is too large");
     } catch (error) {
-      this.sendFailure(toConnectError(context.recordFailure(error), method.errorDomain));
+      this.sendFailure(toConnectError(context.recordFailure(error), method.errorDomain, context));
       return;
     }
     context.code = "ok";

@@ -11,7 +11,8 @@ import { buildCommonHeaders, NO_STORE_HEADERS, toHeaderList } from "../request/r
 
 /** Records an error that an operation threw, and returns the public error. */
 export function mapConnectError(context: RequestContext, error: unknown, domain: string): ConnectError {
-  const connectError = error instanceof ConnectError ? error : toConnectError(context.recordFailure(error), domain);
+  const connectError =
+    error instanceof ConnectError ? error : toConnectError(context.recordFailure(error), domain, context);
   recordConnectError(context, connectError);
   return connectError;
 }

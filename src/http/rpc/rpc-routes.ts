@@ -192,7 +192,7 @@ const errorMappingInterceptor: Interceptor = (next) => async (request) => {
     try {
       yield* messages;
     } catch (error) {
-      throw toMalformedRequestError(error, domain);
+      throw toMalformedRequestError(error, domain, call.context);
     }
   }
   async function* recordOutcome<T>(messages: AsyncIterable<T>) {

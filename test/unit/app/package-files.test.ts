@@ -52,6 +52,26 @@ test("lists only the OpenAPI description without a web build, and nothing withou
   expect([...collectStaticAssets(root()).keys()]).toEqual(["/openapi.json"]);
 });
 
+test("links the documentation in the OpenAPI description, if the operator names it", async () => {
+  await put("gen/openapi.json");
+  const description = { openapi: "3.1.0", components: { schemas: { Error: { type: "object" }, Route: {} } } };
+  await writeFile(join(folder(), "gen/openapi.json"), JSON.stringify(description));
+  const linked = await collectStaticAssets(root(), "https://docs.example/hop").get("/openapi.json")?.read();
+  expect(JSON.parse(String(linked))).toEqual({
+    openapi: "3.1.0",
+    externalDocs: { description: "Guides for clients and operators", url: "https://docs.example/hop" },
+    components: {
+      schemas: {
+        Error: {
+          type: "object",
+          externalDocs: { description: "Every reason", url: "https://docs.example/hop/errors.md" },
+        },
+        Route: {},
+      },
+    },
+  });
+});
+
 test("serves the pages of its own build after dist leads to a later one", async () => {
   const page = (build: string) => put(`${build}/web/index.html`);
   await page(".dist/first");

@@ -15,6 +15,7 @@ test("returns reason, message and field", () => {
     message: "no chain moon",
     field: "toChain",
     retryAfterSeconds: undefined,
+    helpUrl: undefined,
   });
 });
 
@@ -25,7 +26,14 @@ test("returns when to retry", () => {
     message: "too many",
     field: undefined,
     retryAfterSeconds: 3,
+    helpUrl: undefined,
   });
+});
+
+test("returns the link to the documentation, if the operator names it", () => {
+  const location = { docsUrl: "https://docs.example/hop" };
+  const error = toConnectError(new ServiceError("UNSUPPORTED_CHAIN", "no chain moon"), domain, location);
+  expect(getErrorDetails(error)?.helpUrl).toBe("https://docs.example/hop/errors.md#unsupported_chain");
 });
 
 test("ignores error details of another domain", () => {
