@@ -5,7 +5,7 @@ import { withTimeout } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 
 /** Raised when what is shared is printed in another way: old and new versions have one Redis. */
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 /** How long the start waits for Redis. One that is dead refuses at once, as a rule. */
 const CONNECT_WAIT_MS = 250;
 

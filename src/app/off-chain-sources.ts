@@ -1,7 +1,7 @@
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
-import { AttestationClient, attestationCodec } from "../hop/attestation-client.js";
+import { AttestationClient } from "../hop/attestation-client.js";
 import { type FeeSettings, FeeSettingsSource, parseFeeSettings } from "../hop/fee-settings.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { RefusedFeed } from "../observability/dependency-status.js";
@@ -13,7 +13,6 @@ import {
   type PriceDocument,
   PriceSource,
   parsePriceDocument,
-  priceDocumentCodec,
 } from "../prices/price-source.js";
 import { type FeedReading, readFeeds } from "../prices/read-chainlink-feeds.js";
 import { ComparedTokenPrices } from "../prices/token-prices.js";
@@ -26,7 +25,7 @@ import {
   StaleWhileRevalidateCache,
   type StaleWhileRevalidateOptions,
 } from "../resilience/stale-while-revalidate.js";
-import { type SharedCache, shareDocument, type ValueCodec } from "../shared-state/shared-cache.js";
+import { type SharedCache, shareDocument } from "../shared-state/shared-cache.js";
 
 type SourceName =
   | "settings_mainnet"
@@ -90,7 +89,7 @@ export class OffChainSources {
       this.#settings = { mainnet: createCache("mainnet"), goerli: createCache("goerli") };
       if (priceSources.includes("assets")) {
         const url = `${assetsUrl}/token-prices.json`;
-        this.#prices = this.#createDocumentCache("prices", url, parsePriceDocument, priceDocumentCodec);
+        this.#prices = this.#createDocumentCache("prices", url, parsePriceDocument);
       }
     }
     this.#chainlinkSources = priceSources.includes("chainlink")
@@ -167,7 +166,6 @@ export class OffChainSources {
   /** Creates a cache whose document one process loads for all. */
   #createSharedCache<T>(
     name: string,
-    codec: ValueCodec<T>,
     options: Pick<StaleWhileRevalidateOptions<T>, "load" | "freshMs" | "errorTtlMs">,
   ): StaleWhileRevalidateCache<T> {
     const { logger, sharedCache, clocks } = this.#options;
@@ -177,26 +175,20 @@ export class OffChainSources {
       now,
       staleMs: MAX_STALE_MS,
       onError: (error) => logger.warn({ source: name, error: getErrorMessage(error) }, "off-chain source failed"),
-      share: sharedCache && shareDocument(sharedCache, name, { codec, ttlMs: options.freshMs, now }),
+      share: sharedCache && shareDocument(sharedCache, name, { ttlMs: options.freshMs, now }),
     });
     this.#caches.push(cache);
     return cache;
   }
 
-  #createDocumentCache<T>(
-    name: string,
-    url: string,
-    parse: (json: unknown) => T,
-    codec: ValueCodec<T>,
-  ): StaleWhileRevalidateCache<T> {
+  #createDocumentCache<T>(name: string, url: string, parse: (json: unknown) => T): StaleWhileRevalidateCache<T> {
     const load = async (signal: AbortSignal): Promise<T> => parse(await this.#fetchDocument(url, signal));
-    return this.#createSharedCache(name, codec, { load, freshMs: FRESH_MS, errorTtlMs: ERROR_TTL_MS });
+    return this.#createSharedCache(name, { load, freshMs: FRESH_MS, errorTtlMs: ERROR_TTL_MS });
   }
 
   #createSettingsCache(baseUrl: string, network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> {
     const parse = (json: unknown): FeeSettings => parseFeeSettings(network, json);
-    const codec = { encode: (value: FeeSettings) => value, decode: parse };
-    return this.#createDocumentCache(`settings ${network}`, `${baseUrl}/v1-core-config.json`, parse, codec);
+    return this.#createDocumentCache(`settings ${network}`, `${baseUrl}/v1-core-config.json`, parse);
   }
 
   #createChainlinkSource(feedChain: FeedChain): ChainlinkSource {
@@ -216,7 +208,7 @@ export class OffChainSources {
       return reading;
     };
     const timing = { freshMs: FEEDS_FRESH_MS, errorTtlMs: FEEDS_ERROR_TTL_MS };
-    const cache = this.#createSharedCache(`feeds ${slug}`, priceDocumentCodec, { load, ...timing });
+    const cache = this.#createSharedCache(`feeds ${slug}`, { load, ...timing });
     const symbols = new Set(feeds.map(({ symbol }) => symbol));
     return {
       slug,
@@ -241,9 +233,7 @@ export class OffChainSources {
       baseUrl,
       fetchJson: (url) => this.#fetchDocument(url, this.#shutdown.signal),
       now,
-      share:
-        sharedCache &&
-        ((hash, ttlMs) => shareDocument(sharedCache, `attestation ${hash}`, { codec: attestationCodec, ttlMs, now })),
+      share: sharedCache && ((hash, ttlMs) => shareDocument(sharedCache, `attestation ${hash}`, { ttlMs, now })),
     });
   }
 }

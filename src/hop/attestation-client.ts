@@ -24,16 +24,6 @@ export interface AttestationClientOptions {
 type AttestationCacheOptions = StaleWhileRevalidateOptions<string | undefined>;
 type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
 
-/** How attestations cross to other processes: null stands for absent. */
-export const attestationCodec = {
-  encode: (attestation: string | undefined): string | null => attestation ?? null,
-  decode(json: unknown): string | undefined {
-    if (json === null) return undefined;
-    if (typeof json === "string" && ATTESTATION_PATTERN.test(json)) return json;
-    throw new TypeError("not an attestation");
-  },
-};
-
 /** Signatures of 65 bytes, one per attester. */
 const ATTESTATION_PATTERN = /^0x(?:[0-9a-f]{2}){1,4096}$/i;
 /** The message by which `findOutage` tells whether the source works. */

@@ -39,22 +39,6 @@ export function parsePriceDocument(json: unknown): PriceDocument {
   return { timestamp, prices: upperCaseSymbols(new Map(plausible)) };
 }
 
-/** How a price document crosses to other processes. */
-export const priceDocumentCodec = {
-  encode: ({ timestamp, prices, updatedAt }: PriceDocument) => ({
-    timestamp,
-    prices: Object.fromEntries(prices),
-    ...(updatedAt && { updatedAt: Object.fromEntries(updatedAt) }),
-  }),
-  decode(json: unknown): PriceDocument {
-    const document = parsePriceDocument(json);
-    const { updatedAt } = json as { updatedAt?: unknown };
-    if (typeof updatedAt !== "object" || updatedAt === null) return document;
-    const times = Object.entries(updatedAt).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
-    return { ...document, updatedAt: new Map(times) };
-  },
-};
-
 /** Returns the health of a price document; its age counts from the document's timestamp. */
 export function getPriceSourceHealth(
   document: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,

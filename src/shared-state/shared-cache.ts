@@ -145,11 +145,23 @@ function tryAccept<T>(shared: SharedText, accept: (shared: SharedText) => T | un
   }
 }
 
-/** How a value crosses to other processes, as data that JSON can hold. */
-export interface ValueCodec<T> {
-  encode(value: T): unknown;
-  /** @throws TypeError for anything that is not such a value */
-  decode(json: unknown): T;
+/**
+ * Prints a value for other processes as JSON, with integers of any size and maps. What is undefined is left out; in a map, it
+ * stays.
+ */
+export function printShared(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === "bigint") return { $bigint: String(part) };
+    return part instanceof Map ? { $map: [...part] } : part;
+  });
+}
+
+/** Reads what `printShared` of this version has printed: the names of the keys contain the version. */
+export function parseShared(text: string): unknown {
+  return JSON.parse(text, (_, part: { readonly $bigint?: string; readonly $map?: [unknown, unknown][] } | null) => {
+    if (part?.$bigint !== undefined) return BigInt(part.$bigint);
+    return part?.$map === undefined ? part : new Map(part.$map.map(([key, value]) => [key, value ?? undefined]));
+  });
 }
 
 /**
@@ -160,17 +172,16 @@ export interface ValueCodec<T> {
 export function shareDocument<T>(
   cache: SharedCache,
   key: string,
-  { codec, ttlMs, now }: { readonly codec: ValueCodec<T>; readonly ttlMs: number; readonly now: () => number },
+  { ttlMs, now }: { readonly ttlMs: number; readonly now: () => number },
 ): (load: () => Promise<T>) => Promise<{ readonly value: T; readonly readAt: number }> {
   return (load) =>
     cache.obtain(
       key,
-      ({ text, ageMs }) => ({ value: codec.decode(JSON.parse(text)), readAt: now() - ageMs }),
+      ({ text, ageMs }) => ({ value: (parseShared(text) as { value: T }).value, readAt: now() - ageMs }),
       async () => {
         const value = await load();
         const readAt = now();
-        const text = JSON.stringify(codec.encode(value));
-        return { value: { value, readAt }, text, ttlMs, ageMs: 0, rank: 0 };
+        return { value: { value, readAt }, text: printShared({ value }), ttlMs, ageMs: 0, rank: 0 };
       },
     );
 }

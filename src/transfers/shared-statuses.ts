@@ -1,8 +1,19 @@
 import { usesCustomEndpoints } from "../chain/chains.js";
 import type { Network } from "../hop/networks.js";
-import type { SharedCache } from "../shared-state/shared-cache.js";
+import { parseShared, printShared, type SharedCache } from "../shared-state/shared-cache.js";
 import type { TransferQuery, TransferSource } from "./sources/transfer-source.js";
-import { buildTransferStatus, isImmutableStatus, type TransferStatus } from "./status.js";
+import {
+  buildTransferStatus,
+  isImmutableStatus,
+  type SentTransfer,
+  type StatusDetails,
+  type TransferStatus,
+} from "./status.js";
+
+type PrintedStatus = Pick<TransferStatus, "delivery"> & {
+  readonly details: StatusDetails;
+  readonly sent: Omit<SentTransfer, "source" | "destination"> & Readonly<Record<"source" | "destination", string>>;
+};
 
 /** How long a final status is kept for other processes. */
 const STATUS_TTL_MS = 30 * 60_000;
@@ -39,45 +50,26 @@ function tryParseFinalStatus(text: string, network: Network, query: TransferQuer
   }
 }
 
-/** Prints a status as JSON. */
-export function printStatus(status: TransferStatus): string {
-  return JSON.stringify(toPlainStatus(status));
-}
-
-function toPlainStatus({ sent, delivery, state: _, ...details }: TransferStatus) {
-  const { source, destination, event, ...transfer } = sent;
-  return {
-    ...details,
+/** Prints a status, with its chains by their slugs. */
+export function printStatus({ sent, delivery, state: _, ...details }: TransferStatus): string {
+  return printShared({
+    details,
     delivery,
-    sent: { ...transfer, source: source.slug, destination: destination.slug },
-    event: {
-      ...event,
-      amount: String(event.amount),
-      amountOutMin: String(event.amountOutMin),
-      deadline: String(event.deadline),
-      bonderFee: String(event.bonderFee),
-    },
-  };
+    sent: { ...sent, source: sent.source.slug, destination: sent.destination.slug },
+  });
 }
 
 /**
- * Parses what `printStatus` of this version has printed: the names of the keys contain the version.
- * @param query that the status has to answer: a client whose replies are out of step returns the text of another key
- * @throws Error for anything but a final status
+ * Parses what `printStatus` has printed.
+ * @param query that the status has to answer
+ * @throws Error for anything but a final status of the network
  */
 export function parseFinalStatus(text: string, network: Network, query: TransferQuery): TransferStatus {
-  const { sent, delivery, event, ...details } = JSON.parse(text) as ReturnType<typeof toPlainStatus>;
+  const { sent, delivery, details } = parseShared(text) as PrintedStatus;
   const source = network.chains.get(sent.source);
   const destination = network.chains.get(sent.destination);
   if (source === undefined || destination === undefined) throw new TypeError("not a chain of the network");
-  const amounts = {
-    amount: BigInt(event.amount),
-    amountOutMin: BigInt(event.amountOutMin),
-    deadline: BigInt(event.deadline),
-    bonderFee: BigInt(event.bonderFee),
-  };
-  const transfer = { ...sent, source, destination, event: { ...event, ...amounts } };
-  const status = buildTransferStatus(transfer, delivery, details);
+  const status = buildTransferStatus({ ...sent, source, destination }, delivery, details);
   if (!isImmutableStatus(status) || !answersQuery(status, query)) throw new TypeError("not the final status");
   return status;
 }

@@ -1,17 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Clocks } from "../../resilience/clock.js";
 import {
-  parseEntries,
-  parseInteger,
-  parseList,
-  parseNumber,
-  parseRecord,
-  parseText,
-  printEntries,
-} from "../../shared-state/plain-values.js";
-import {
   BACKGROUND_TIMEOUT_MS,
   type Loaded,
+  parseShared,
+  printShared,
   REQUEST_TIMEOUT_MS,
   type SharedCache,
   type SharedText,
@@ -19,7 +12,6 @@ import {
 import { ChainState, type ChainStateValues, coversReadSet, type ReadTimestamps } from "./chain-state.js";
 import { type ChainStateEntry, findFreshState } from "./chain-state-entry.js";
 import type { ReadSet } from "./read-set.js";
-import type { SwapPoolState } from "./uniswap-tick-window.js";
 
 /** What a cache needs to share the state of its chain. */
 export interface ChainStateSharingOptions {
@@ -119,7 +111,7 @@ export class SharedChainState {
     this.#options.cache.demand(this.#options.key, names);
   }
 
-  /** @throws TypeError for anything but state of this chain */
+  /** @throws TypeError for the state of another chain */
   #receive({ text, ageMs }: SharedText): ChainState {
     if (this.#last?.text === text) return this.#last.state;
     const { now, monotonicNow } = this.#cache.clocks;
@@ -154,79 +146,18 @@ export class SharedChainState {
 }
 
 /**
- * Prints chain state as JSON, without the time of its read: clocks differ.
+ * Prints chain state without the time of its read: clocks differ.
  * @param chainKey identifies the chain among all networks
  * @param readId tells the texts of two reads with equal results apart
  */
 export function printChainState(values: ChainStateValues, chainKey: string, readId: string): string {
-  const { block, gasPrice, pools, uints, optionalUints, deliveries, swapPools } = values;
-  return JSON.stringify({
-    chain: chainKey,
-    read: readId,
-    block: [String(block.number), String(block.timeSeconds)],
-    gasPrice: gasPrice === undefined ? null : String(gasPrice),
-    pools: printEntries(pools, ({ decimals, balances, aPrecise, swapFee }) => [
-      decimals,
-      ...[...balances, aPrecise, swapFee].map(String),
-    ]),
-    uints: printEntries(uints, String),
-    optionalUints: printEntries(optionalUints, (value) => (value === undefined ? null : String(value))),
-    deliveries: printEntries(deliveries, ({ gas, l1Fee }) => [String(gas), String(l1Fee)]),
-    swapPools: printEntries(swapPools, (pool) => (pool === undefined ? null : printSwapPool(pool))),
-  });
+  const { readAt: _, readAtUnixSeconds: __, ...others } = values;
+  return printShared({ chain: chainKey, read: readId, values: others });
 }
 
-/** @throws Error for anything that printChainState does not print for this chain */
+/** @throws TypeError for the state of another chain */
 export function parseChainState(text: string, chainKey: string, timestamps: ReadTimestamps): ChainStateValues {
-  const { chain, block, gasPrice, pools, uints, optionalUints, deliveries, swapPools } = parseRecord(JSON.parse(text));
+  const { chain, values } = parseShared(text) as { readonly chain: string; readonly values: ChainStateValues };
   if (chain !== chainKey) throw new TypeError("not the state of this chain");
-  const [number, timeSeconds] = parseList(block);
-  return {
-    ...timestamps,
-    block: { number: parseInteger(number), timeSeconds: parseInteger(timeSeconds) },
-    gasPrice: gasPrice === null ? undefined : parseInteger(gasPrice),
-    pools: parseEntries(pools, parseText, (pool) => {
-      const [decimals, first, second, aPrecise, swapFee] = parseList(pool);
-      return {
-        decimals: parseNumber(decimals),
-        balances: [parseInteger(first), parseInteger(second)],
-        aPrecise: parseInteger(aPrecise),
-        swapFee: parseInteger(swapFee),
-      };
-    }),
-    uints: parseEntries(uints, parseText, parseInteger),
-    optionalUints: parseEntries(optionalUints, parseText, (value) =>
-      value === null ? undefined : parseInteger(value),
-    ),
-    deliveries: parseEntries(deliveries, parseText, (cost) => {
-      const [gas, l1Fee] = parseList(cost);
-      return { gas: parseInteger(gas), l1Fee: parseInteger(l1Fee) };
-    }),
-    swapPools: parseEntries(swapPools, parseText, (pool) => (pool === null ? undefined : parseSwapPool(pool))),
-  };
-}
-
-function printSwapPool(pool: SwapPoolState): unknown {
-  return {
-    ...pool,
-    sqrtPriceX96: String(pool.sqrtPriceX96),
-    liquidity: String(pool.liquidity),
-    feePips: String(pool.feePips),
-    bitmapWords: printEntries(pool.bitmapWords, String),
-    liquidityNet: printEntries(pool.liquidityNet, String),
-  };
-}
-
-function parseSwapPool(json: unknown): SwapPoolState {
-  const pool = parseRecord(json);
-  return {
-    zeroForOne: pool.zeroForOne === true,
-    sqrtPriceX96: parseInteger(pool.sqrtPriceX96),
-    tick: parseNumber(pool.tick),
-    liquidity: parseInteger(pool.liquidity),
-    feePips: parseInteger(pool.feePips),
-    tickSpacing: parseNumber(pool.tickSpacing),
-    bitmapWords: parseEntries(pool.bitmapWords, parseNumber, parseInteger),
-    liquidityNet: parseEntries(pool.liquidityNet, parseNumber, parseInteger),
-  };
+  return { ...values, ...timestamps };
 }

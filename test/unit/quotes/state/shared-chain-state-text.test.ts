@@ -77,24 +77,9 @@ describe("chain state", () => {
     expect(parseChainState(printChainState(values, KEY, "1"), KEY, TIMESTAMPS)).toEqual(values);
   });
 
-  test.each([
-    ["no object", null],
-    ["a list", []],
-    ["another object", { block: 5 }],
-    ["a block without a number", { block: [null, "1"] }],
-    ["another chain", { chain: "goerli polygon" }],
-    ["an amount as a number", { gasPrice: 5 }],
-    ["an amount as hex", { uints: [["key", "0x10"]] }],
-    ["an amount that is too long", { uints: [["key", "9".repeat(1_000)]] }],
-    ["a pool without balances", { pools: [["0xpool", [18]]] }],
-    ["a key that is no text", { deliveries: [[5, ["1", "2"]]] }],
-    ["a Uniswap pool without a price", { swapPools: [["0xpool", { tick: 5 }]] }],
-    ["no values", { pools: undefined }],
-  ])("that is or has %s is not understood", (_, change) => {
-    const printed = JSON.parse(printChainState(VALUES, KEY, "1"));
-    const isChange = change !== null && !Array.isArray(change);
-    const text = JSON.stringify(isChange ? { ...printed, ...change } : change);
-    expect(() => parseChainState(text, KEY, TIMESTAMPS)).toThrow(TypeError);
+  test("of another chain is not taken", () => {
+    const printed = printChainState(VALUES, "goerli polygon", "1");
+    expect(() => parseChainState(printed, KEY, TIMESTAMPS)).toThrow(TypeError);
   });
 
   test("covers a read set if every value was read", () => {
