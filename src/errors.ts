@@ -19,15 +19,6 @@ export type ErrorReason =
   | "DEADLINE_EXCEEDED"
   | "INTERNAL";
 
-export interface ServiceErrorOptions {
-  /** Name of the invalid parameter in lowerCamelCase. */
-  field?: string;
-  /** When the caller may retry; for RATE_LIMITED and OVERLOADED. */
-  retryAfterSeconds?: number;
-  /** The original error; logged, but never shown to the caller. */
-  cause?: unknown;
-}
-
 /**
  * A failure that is reported to the caller. The message is part of the response, so it must never contain a URL, a key or
  * text from an upstream. Any other thrown error is reported as INTERNAL.
@@ -38,7 +29,18 @@ export class ServiceError extends Error {
   readonly field: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(reason: ErrorReason, message: string, options: ServiceErrorOptions = {}) {
+  constructor(
+    reason: ErrorReason,
+    message: string,
+    options: {
+      /** Name of the invalid parameter in lowerCamelCase. */
+      field?: string;
+      /** When the caller may retry; for RATE_LIMITED and OVERLOADED. */
+      retryAfterSeconds?: number;
+      /** The original error; logged, but never shown to the caller. */
+      cause?: unknown;
+    } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
     this.field = options.field;

@@ -110,18 +110,19 @@ function combineObservers<Event, Outcome>(
   };
 }
 
-interface OutvotedFields {
-  readonly chain: string;
-  readonly endpoint: string;
-  /** What it was asked for. */
-  readonly read: string;
-  readonly restSeconds?: number;
-}
-
 /** Loads what compares the endpoints of a chain, if that is configured. Goerli's endpoints, often one, are believed. */
 export async function loadQuorum(
   { rpcQuorum: quorum, rpcQuorumRate: sampleRate }: Config,
-  warn: (fields: OutvotedFields, message: string) => void,
+  warn: (
+    fields: {
+      readonly chain: string;
+      readonly endpoint: string;
+      /** What it was asked for. */
+      readonly read: string;
+      readonly restSeconds?: number;
+    },
+    message: string,
+  ) => void,
   metrics?: Metrics["quorum"],
 ): Promise<CreateQuorum | undefined> {
   if (quorum === 1 && sampleRate === 0) return undefined;

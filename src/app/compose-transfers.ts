@@ -145,17 +145,15 @@ export class TransfersModule {
   }
 }
 
-export interface ComposeWatchesOptions {
+/** Creates what watches of transfers share. */
+export function composeWatches(options: {
   readonly config: Pick<Config, "requestTimeoutMs" | "watchMaxSeconds" | "watchMaxStreams" | "watchMaxPerCaller">;
   readonly chains: ChainClients;
   readonly transfers: TransfersModule;
   readonly prices: TokenPrices;
   readonly scheduler: Scheduler;
   readonly metrics: Pick<Metrics, "onWatchPoll" | "onWatchEvent">;
-}
-
-/** Creates what watches of transfers share. */
-export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<GetTransferStatusResponse> {
+}): TransferWatcher<GetTransferStatusResponse> {
   const { config, chains, transfers, prices, scheduler, metrics } = options;
   const { lister, finality, closing } = transfers;
   const lookups = new WatchLookups<GetTransferStatusResponse>({

@@ -49,15 +49,6 @@ const ERROR_TTL_MS = 1_000;
 const FEEDS_FRESH_MS = 55_000;
 const FEEDS_ERROR_TTL_MS = 2_000;
 
-export interface OffChainSourcesOptions {
-  readonly config: Config;
-  readonly chains: Pick<ChainClients, "forNetwork">;
-  readonly logger: Logger;
-  readonly clocks: Clocks;
-  /** undefined: this process shares no documents. */
-  readonly sharedCache: SharedCache | undefined;
-}
-
 /** The price feeds of one chain as a source of prices. */
 interface ChainlinkSource {
   readonly slug: FeedChain["slug"];
@@ -72,7 +63,7 @@ export class OffChainSources {
   readonly settings: FeeSettingsSource;
   readonly prices: ComparedTokenPrices;
   readonly attestations: AttestationClient | undefined;
-  readonly #options: OffChainSourcesOptions;
+  readonly #options;
   readonly #dispatcher = new Agent({ maxResponseSize: MAX_DOCUMENT_BYTES });
   readonly #shutdown = new AbortController();
   readonly #caches: Pick<StaleWhileRevalidateCache<unknown>, "close">[] = [];
@@ -80,7 +71,14 @@ export class OffChainSources {
   readonly #prices: StaleWhileRevalidateCache<PriceDocument> | undefined;
   readonly #chainlinkSources: readonly ChainlinkSource[];
 
-  constructor(options: OffChainSourcesOptions) {
+  constructor(options: {
+    readonly config: Config;
+    readonly chains: Pick<ChainClients, "forNetwork">;
+    readonly logger: Logger;
+    readonly clocks: Clocks;
+    /** undefined: this process shares no documents. */
+    readonly sharedCache: SharedCache | undefined;
+  }) {
     const { config, logger } = options;
     const { assetsUrl, attestationApiUrl, priceSources } = config;
     this.#options = options;

@@ -41,30 +41,6 @@ export interface ChainEndpointRequest extends EndpointRequest {
   readonly chain: string;
 }
 
-export interface ChainClientsOptions {
-  /** The configured chains by network and slug. */
-  readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
-  readonly customUrlPolicy: CustomUrlPolicy;
-  /** Allowed ports of public custom endpoints; undefined: the default ports. */
-  readonly customUrlPorts?: SsrfGuardOptions["allowedPorts"];
-  /** Undefined: the default limits. */
-  readonly customEndpointLimits?: CustomEndpointsOptions["limits"];
-  /** Names the configured endpoints. Default: a namer with a random key. */
-  readonly nameEndpoint?: EndpointNamer;
-  /** Longest time for which a caller waits for configured endpoints, in milliseconds. */
-  readonly callerTimeoutMs?: number | undefined;
-  readonly onFailure: (failure: EndpointFailure) => void;
-  readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
-  /** Calls per second to each configured endpoint; undefined: no limit. */
-  readonly callsPerSecond?: number | undefined;
-  /** Called when this limit makes calls wait or refuses them. */
-  readonly onBudgetLimited?: (event: BudgetEvent) => void;
-  /** Judges the age of blocks. Default: every chain may be stalled. */
-  readonly blockAges?: BlockAgeMonitor | undefined;
-  /** Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed. */
-  readonly createQuorum?: CreateQuorum | undefined;
-}
-
 /**
  * Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed.
  * @param place the chain whose reads are compared, and the signal that ends all work on it
@@ -103,7 +79,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 /** The chains of all networks. */
 export class ChainClients {
-  readonly #options: ChainClientsOptions;
+  readonly #options;
   readonly #nameEndpoint: EndpointNamer;
   readonly #customEndpoints: CustomEndpoints;
   readonly #closing = new AbortController();
@@ -116,7 +92,29 @@ export class ChainClients {
   /** By network and slug. */
   readonly #configured: ReadonlyMap<string, ReadonlyMap<string, ConfiguredChain>>;
 
-  constructor(options: ChainClientsOptions) {
+  constructor(options: {
+    /** The configured chains by network and slug. */
+    readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
+    readonly customUrlPolicy: CustomUrlPolicy;
+    /** Allowed ports of public custom endpoints; undefined: the default ports. */
+    readonly customUrlPorts?: SsrfGuardOptions["allowedPorts"];
+    /** Undefined: the default limits. */
+    readonly customEndpointLimits?: CustomEndpointsOptions["limits"];
+    /** Names the configured endpoints. Default: a namer with a random key. */
+    readonly nameEndpoint?: EndpointNamer;
+    /** Longest time for which a caller waits for configured endpoints, in milliseconds. */
+    readonly callerTimeoutMs?: number | undefined;
+    readonly onFailure: (failure: EndpointFailure) => void;
+    readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
+    /** Calls per second to each configured endpoint; undefined: no limit. */
+    readonly callsPerSecond?: number | undefined;
+    /** Called when this limit makes calls wait or refuses them. */
+    readonly onBudgetLimited?: (event: BudgetEvent) => void;
+    /** Judges the age of blocks. Default: every chain may be stalled. */
+    readonly blockAges?: BlockAgeMonitor | undefined;
+    /** Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed. */
+    readonly createQuorum?: CreateQuorum | undefined;
+  }) {
     const { networks, onFailure } = options;
     const { customUrlPolicy: policy, customUrlPorts: allowedPorts, customEndpointLimits: limits } = options;
     this.#options = options;

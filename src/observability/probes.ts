@@ -2,17 +2,6 @@ import type { ObservedHead } from "../chain/heads/chain-heads.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { DependencyMonitor, DependencyStatus } from "./dependency-status.js";
 
-export interface ProbesOptions {
-  readonly version: string;
-  readonly dependencies: DependencyMonitor;
-  /** Whether the service is shutting down and accepts no more requests. */
-  readonly isDraining: () => boolean;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
-}
-
 /** ok: an endpoint responds. failing: every endpoint fails. unknown: no endpoint is known to respond and not all fail. */
 type ChainReachability = "ok" | "failing" | "unknown";
 type ChainStatus = DependencyStatus["chains"][number];
@@ -35,7 +24,16 @@ const SPARE_PRICE_SOURCES: ReadonlySet<string> = new Set(["chainlink_ethereum", 
  * be taken out of service at the same time. Only mainnet counts: a caller who requests a network without working endpoints
  * must not change the readiness.
  */
-export function createProbes(options: ProbesOptions): Map<string, () => DynamicDocument> {
+export function createProbes(options: {
+  readonly version: string;
+  readonly dependencies: DependencyMonitor;
+  /** Whether the service is shutting down and accepts no more requests. */
+  readonly isDraining: () => boolean;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds on a monotonic clock. */
+  readonly monotonicNow: () => number;
+}): Map<string, () => DynamicDocument> {
   const { version, dependencies, isDraining, now, monotonicNow } = options;
 
   function formatHead(head: ObservedHead | undefined) {

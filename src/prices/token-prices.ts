@@ -30,14 +30,6 @@ export interface TokenPrices {
   getUsdPrice(symbol: string): Promise<number>;
 }
 
-export interface TokenPricesOptions {
-  /** Fixed prices by symbol; they take precedence over all sources. */
-  readonly fixedPricesUsd: ReadonlyMap<string, number>;
-  /** In order of preference. */
-  readonly sources: readonly PriceSource[];
-  readonly onDistrust?: (event: DistrustEvent) => void;
-}
-
 /** How long a source that does not answer is awaited where a later one may have the price. */
 const MAX_WAIT_MS = 1_000;
 
@@ -78,7 +70,17 @@ export class ComparedTokenPrices implements TokenPrices {
     readonly table: PriceTable;
   };
 
-  constructor({ fixedPricesUsd, sources, onDistrust }: TokenPricesOptions) {
+  constructor({
+    fixedPricesUsd,
+    sources,
+    onDistrust,
+  }: {
+    /** Fixed prices by symbol; they take precedence over all sources. */
+    readonly fixedPricesUsd: ReadonlyMap<string, number>;
+    /** In order of preference. */
+    readonly sources: readonly PriceSource[];
+    readonly onDistrust?: (event: DistrustEvent) => void;
+  }) {
     this.#sources = sources;
     this.#fixedPrices = upperCaseSymbols(fixedPricesUsd);
     this.#judge = new PriceJudge(sources, onDistrust);

@@ -12,19 +12,20 @@ import type { QuoteRequest } from "./state/quote-request.js";
 /** What quotes need to know about the age of blocks. */
 export type QuoteBlockAges = Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld" | "getAgeMs">;
 
-export interface RefuseStalledOptions {
-  readonly blockAges: QuoteBlockAges;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Whether the engine checks the blocks that it reads through endpoints of callers; otherwise they are read here. */
-  readonly checksCustomEndpoints: boolean;
-}
-
 /**
  * Refuses quotes on routes of stalled chains with CHAIN_STALLED: nobody knows what holds there when the transfer
  * is sent. Checks after each quote, because its own reads may be what tells.
  */
-export function refuseStalled(engine: QuoteEngine, options: RefuseStalledOptions): QuoteEngine {
+export function refuseStalled(
+  engine: QuoteEngine,
+  options: {
+    readonly blockAges: QuoteBlockAges;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+    /** Whether the engine checks the blocks that it reads through endpoints of callers; otherwise they are read here. */
+    readonly checksCustomEndpoints: boolean;
+  },
+): QuoteEngine {
   const { blockAges, now, checksCustomEndpoints } = options;
 
   /** @throws ServiceError CHAIN_STALLED */

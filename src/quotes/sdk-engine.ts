@@ -14,17 +14,6 @@ import type { Quote, QuoteSteps } from "./math/quote.js";
 import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
-export interface SdkEngineDeps {
-  readonly settings: Pick<FeeSettingsSource, "getCurrent">;
-  readonly prices: TokenPrices;
-  /** undefined: the gas of CCTP deliveries is the SDK's constant. */
-  readonly attestations: Pick<AttestationClient, "find"> | undefined;
-  /** The chains of a network on the configured endpoints. */
-  readonly chains: (network: NetworkSlug) => NetworkChainClients;
-  /** Limits concurrent quotes for callers: each takes milliseconds of CPU. */
-  readonly limiter: AdaptiveLimiter;
-}
-
 /** A quote with its intermediate values. */
 export type QuoteWithSteps = Quote & { readonly steps: QuoteSteps };
 
@@ -45,10 +34,19 @@ const BATCH_CONCURRENCY = 2;
 
 /** Quotes through the SDK, supplied with this service's chains, prices and settings. */
 export class SdkEngine implements QuoteEngine {
-  readonly #deps: SdkEngineDeps;
+  readonly #deps;
   #sdk: Promise<typeof import("../hop/sdk-quoter.js")> | undefined;
 
-  constructor(deps: SdkEngineDeps) {
+  constructor(deps: {
+    readonly settings: Pick<FeeSettingsSource, "getCurrent">;
+    readonly prices: TokenPrices;
+    /** undefined: the gas of CCTP deliveries is the SDK's constant. */
+    readonly attestations: Pick<AttestationClient, "find"> | undefined;
+    /** The chains of a network on the configured endpoints. */
+    readonly chains: (network: NetworkSlug) => NetworkChainClients;
+    /** Limits concurrent quotes for callers: each takes milliseconds of CPU. */
+    readonly limiter: AdaptiveLimiter;
+  }) {
     this.#deps = deps;
   }
 

@@ -9,20 +9,6 @@ import type { LookupContext, LookupResult, TransferQuery, TransferSource } from 
 import { type BudgetExhaustedError, EXHAUSTED_PAUSE_MS, isBudgetExhausted } from "./spend/lookup-budget.js";
 import { isImmutableStatus, type TransferStatus } from "./status.js";
 
-export interface StatusCacheOptions {
-  /** Queried before the resolver; undefined when there is no index in this process. */
-  readonly index: Pick<IndexLookup, "findKnownStatus"> | undefined;
-  readonly resolver: TransferSource;
-  /** Deduplicates lookups in flight. */
-  readonly singleFlight: SingleFlight<LookupResult>;
-  /** Limits lookups. */
-  readonly limiter: AdaptiveLimiter;
-  /** Time limit of a shared lookup, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
-
 const MAX_ENTRIES = 10_000;
 /** Estimated, for all statuses together with the messages and texts that are made of them. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -72,12 +58,24 @@ function readSignal(context: LookupContext): LookupContext {
  * anything read from a caller's custom endpoint. A lookup ends when all its callers have left.
  */
 export class StatusCache {
-  readonly #options: StatusCacheOptions;
+  readonly #options;
   readonly #statuses: LRUCache<string, TransferStatus>;
   readonly #misses: LRUCache<string, Miss>;
   readonly #repeated = new RepeatFilter(REPEAT_FILTER_SLOTS);
 
-  constructor(options: StatusCacheOptions) {
+  constructor(options: {
+    /** Queried before the resolver; undefined when there is no index in this process. */
+    readonly index: Pick<IndexLookup, "findKnownStatus"> | undefined;
+    readonly resolver: TransferSource;
+    /** Deduplicates lookups in flight. */
+    readonly singleFlight: SingleFlight<LookupResult>;
+    /** Limits lookups. */
+    readonly limiter: AdaptiveLimiter;
+    /** Time limit of a shared lookup, in milliseconds. */
+    readonly timeoutMs: number;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+  }) {
     this.#options = options;
     const clock = { perf: { now: options.now }, ttlResolution: 0 };
     this.#statuses = new LRUCache({

@@ -6,18 +6,6 @@ import type { RpcCall } from "../chain-client.js";
 /** What happened to a request that the budget did not permit at once. */
 export type BudgetOutcome = "waited" | "refused";
 
-interface CallBudgetOptions {
-  /** Slug of the chain, for error messages. */
-  readonly slug: string;
-  readonly callsPerSecond: number;
-  /** Called when a request has to wait, or is refused. */
-  readonly onLimited: (outcome: BudgetOutcome) => void;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Resolves after a time in milliseconds, or when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-}
-
 /** How long a request may wait, in milliseconds: half of the default deadline, so that the rest suffices for the request. */
 const MAX_WAIT_MS = 5_000;
 /** The burst, in seconds' worth of calls: small, since providers throttle by the second. */
@@ -30,14 +18,24 @@ const BACKGROUND_RESERVE = 0.5;
  * it, as providers count. One that is larger than what is left is sent as a whole, and the next one waits longer.
  */
 export class CallBudget {
-  readonly #options: CallBudgetOptions;
+  readonly #options;
   readonly #bucket: TokenBucket;
   readonly #reserved: number;
   /** The turn of one request: the next waits until it has taken its calls. */
   readonly #turn = new FairSemaphore(1);
   #queuedCalls = 0;
 
-  constructor(options: CallBudgetOptions) {
+  constructor(options: {
+    /** Slug of the chain, for error messages. */
+    readonly slug: string;
+    readonly callsPerSecond: number;
+    /** Called when a request has to wait, or is refused. */
+    readonly onLimited: (outcome: BudgetOutcome) => void;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+    /** Resolves after a time in milliseconds, or when the signal aborts. */
+    readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  }) {
     const { callsPerSecond: perSecond, now } = options;
     const burst = Math.max(1, perSecond * BURST_SECONDS);
     this.#options = options;

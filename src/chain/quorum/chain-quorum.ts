@@ -17,19 +17,6 @@ import { LogPoll } from "./log-poll.js";
 import { collectVotes, createVoteError, type Poll } from "./vote.js";
 import { FRESH_HEAD_MS, type QuorumObserver, type VoteContext, Voter } from "./voter.js";
 
-export interface ChainQuorumOptions {
-  /** Number of endpoints that have to agree. 1: reads are not compared, apart from samples. */
-  readonly quorum: number;
-  /** Share of the reads that are compared in the background; used with a quorum of 1 only. */
-  readonly sampleRate: number;
-  readonly observer: QuorumObserver;
-  readonly closing: AbortSignal;
-  readonly now?: VoteContext["now"];
-  readonly sleep?: VoteContext["sleep"];
-  /** Returns a random number from 0 up to 1. */
-  readonly random?: () => number;
-}
-
 /** Comparisons of one chain at the same time; what comes meanwhile is not compared. */
 const MAX_COMPARISONS = 4;
 const COMPARE_TIMEOUT_MS = 10_000;
@@ -48,12 +35,26 @@ export class ChainQuorum {
   /** For calls that nobody waits for. */
   readonly background: ChainClient;
   readonly #pool: EndpointPool;
-  readonly #options: ChainQuorumOptions;
+  readonly #options;
   readonly #context: VoteContext;
   readonly #voters: readonly Voter[];
   #runningComparisons = 0;
 
-  constructor(pool: EndpointPool, options: ChainQuorumOptions) {
+  constructor(
+    pool: EndpointPool,
+    options: {
+      /** Number of endpoints that have to agree. 1: reads are not compared, apart from samples. */
+      readonly quorum: number;
+      /** Share of the reads that are compared in the background; used with a quorum of 1 only. */
+      readonly sampleRate: number;
+      readonly observer: QuorumObserver;
+      readonly closing: AbortSignal;
+      readonly now?: VoteContext["now"];
+      readonly sleep?: VoteContext["sleep"];
+      /** Returns a random number from 0 up to 1. */
+      readonly random?: () => number;
+    },
+  ) {
     const { quorum, observer, closing, now = monotonicNow, sleep = sleepReal } = options;
     const { endpoints } = pool;
     const isSampled = quorum === 1;

@@ -27,19 +27,6 @@ export interface ServiceLoad extends HttpLoad {
   readonly redis: ReturnType<RedisStore["stats"]> | undefined;
 }
 
-export interface MetricsOptions {
-  readonly version: string;
-  /** Called at each scrape, like `getLoad`. */
-  readonly getDependencyStatus: () => DependencyStatus;
-  readonly getLoad: () => ServiceLoad;
-  /** Returns the number of lost log lines by reason. */
-  readonly countLostLogLines: () => Readonly<Record<string, number>>;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
-}
-
 /** Every metric defined by the service, for tests of the dashboard and the alerts. */
 export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
 
@@ -70,7 +57,7 @@ type CounterKey = (typeof COUNTER_KEYS)[number];
 
 /** The metrics of this process. Each callback takes less than a microsecond. */
 export class Metrics {
-  readonly #options: MetricsOptions;
+  readonly #options;
   readonly #requests = new RequestMetrics();
   readonly #counters: Readonly<Record<CounterKey, LabeledCounter>>;
   readonly #rpcDurations = new Map<
@@ -80,7 +67,18 @@ export class Metrics {
   readonly #quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   #registry: ReturnType<typeof createMetricsRegistry> | undefined;
 
-  constructor(options: MetricsOptions) {
+  constructor(options: {
+    readonly version: string;
+    /** Called at each scrape, like `getLoad`. */
+    readonly getDependencyStatus: () => DependencyStatus;
+    readonly getLoad: () => ServiceLoad;
+    /** Returns the number of lost log lines by reason. */
+    readonly countLostLogLines: () => Readonly<Record<string, number>>;
+    /** Milliseconds since 1970. */
+    readonly now: () => number;
+    /** Milliseconds on a monotonic clock. */
+    readonly monotonicNow: () => number;
+  }) {
     this.#options = options;
     const counters = COUNTER_KEYS.map((key) => [key, new LabeledCounter(metricCatalogue[key].labels)] as const);
     this.#counters = Object.fromEntries(counters) as Record<CounterKey, LabeledCounter>;

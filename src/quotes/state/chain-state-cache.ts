@@ -29,17 +29,6 @@ import { readChainState } from "./read-chain-state.js";
 import type { ReadSet } from "./read-set.js";
 import { type ChainStateSharingOptions, SharedChainState } from "./shared-chain-state.js";
 
-export interface ChainStateCacheOptions {
-  readonly chain: Chain;
-  readonly client: ChainClient;
-  readonly clocks: Clocks;
-  readonly onRead?: ChainStateReadInterceptor | undefined;
-  /** Returns whether the chain is stalled. Default: never. */
-  readonly isStalled?: (() => boolean) | undefined;
-  /** Other processes with which the state is shared; undefined: there are none. */
-  readonly sharing?: ChainStateSharingOptions | undefined;
-}
-
 /** Chain state of one read set, refreshed as long as it is requested. */
 export class ChainStateSubscription {
   /** The cache of its chain. */
@@ -89,7 +78,23 @@ export class ChainStateCache {
   #refreshTimer: NodeJS.Timeout | undefined;
   #refreshDueAt = Number.POSITIVE_INFINITY;
 
-  constructor({ chain, client, clocks, onRead, isStalled = () => false, sharing }: ChainStateCacheOptions) {
+  constructor({
+    chain,
+    client,
+    clocks,
+    onRead,
+    isStalled = () => false,
+    sharing,
+  }: {
+    readonly chain: Chain;
+    readonly client: ChainClient;
+    readonly clocks: Clocks;
+    readonly onRead?: ChainStateReadInterceptor | undefined;
+    /** Returns whether the chain is stalled. Default: never. */
+    readonly isStalled?: (() => boolean) | undefined;
+    /** Other processes with which the state is shared; undefined: there are none. */
+    readonly sharing?: ChainStateSharingOptions | undefined;
+  }) {
     this.#now = clocks.monotonicNow;
     this.#isStalled = isStalled;
     const read = (readSets: readonly ReadSet[]): Promise<ChainState> =>

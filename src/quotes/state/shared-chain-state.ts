@@ -24,18 +24,6 @@ export interface ChainStateSharingOptions {
   readonly onReceived?: ((state: ChainState) => void) | undefined;
 }
 
-/** The cache that shares its state. */
-export interface SharingCache {
-  readonly slug: string;
-  readonly clocks: Clocks;
-  /** Returns the names of the routes whose state is in use. */
-  listRouteNames(): Iterable<string>;
-  /** Reads the read sets in one block, without those that the node rejects. */
-  read(readSets: readonly ReadSet[]): Promise<ChainState>;
-  /** Stores state of this process or another one, in the entries that it covers. */
-  store(state: ChainState): void;
-}
-
 /** Entries of one event-loop turn, which are obtained together. */
 interface Round {
   readonly entries: Set<ChainStateEntry>;
@@ -52,14 +40,26 @@ const DEMAND_INTERVAL_MS = 20_000;
 /** State of a chain that one process reads for all: one block with what the routes of all of them need. */
 export class SharedChainState {
   readonly #options: ChainStateSharingOptions;
-  readonly #cache: SharingCache;
+  readonly #cache;
   /** When the names of routes were demanded last. */
   readonly #demandedAt = new Map<string, number>();
   #openRound: Round | undefined;
   /** The newest state, and the text that it was parsed from or printed to. */
   #last: { readonly text: string; readonly state: ChainState } | undefined;
 
-  constructor(options: ChainStateSharingOptions, cache: SharingCache) {
+  constructor(
+    options: ChainStateSharingOptions,
+    cache: {
+      readonly slug: string;
+      readonly clocks: Clocks;
+      /** Returns the names of the routes whose state is in use. */
+      listRouteNames(): Iterable<string>;
+      /** Reads the read sets in one block, without those that the node rejects. */
+      read(readSets: readonly ReadSet[]): Promise<ChainState>;
+      /** Stores state of this process or another one, in the entries that it covers. */
+      store(state: ChainState): void;
+    },
+  ) {
     this.#options = options;
     this.#cache = cache;
   }

@@ -14,16 +14,6 @@ export interface TimestampedAmount {
   readonly readAt: number;
 }
 
-export interface UsdcSwapQuoterOptions {
-  readonly client: ChainClient;
-  readonly pool: UsdcSwapPool;
-  /** How long an amount is served from the cache, in milliseconds. */
-  readonly maxAgeMs: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly now: () => number;
-  readonly signal: AbortSignal;
-}
-
 /** Maximum number of amounts in one request. */
 const MAX_BATCH_SIZE = 20;
 /** Maximum number of pending amounts, about what a node serves in a few seconds. One caller gets at most half of it. */
@@ -43,7 +33,7 @@ interface PendingAmount {
  * the amount; otherwise calls Uniswap's Quoter contract, once for each new amount.
  */
 export class UsdcSwapQuoter {
-  readonly #options: UsdcSwapQuoterOptions;
+  readonly #options;
   readonly #path: string;
   readonly #cache = new Map<bigint, TimestampedAmount>();
   readonly #inFlight = new Map<bigint, Promise<TimestampedAmount>>();
@@ -51,7 +41,15 @@ export class UsdcSwapQuoter {
   #pending: PendingAmount[] = [];
   #isDraining = false;
 
-  constructor(options: UsdcSwapQuoterOptions) {
+  constructor(options: {
+    readonly client: ChainClient;
+    readonly pool: UsdcSwapPool;
+    /** How long an amount is served from the cache, in milliseconds. */
+    readonly maxAgeMs: number;
+    /** Milliseconds on a monotonic clock. */
+    readonly now: () => number;
+    readonly signal: AbortSignal;
+  }) {
     this.#options = options;
     this.#path = encodeSwapPath(options.pool);
   }

@@ -15,14 +15,6 @@ export type UpstreamErrorKind =
   | "too_large"
   | "wrong_chain";
 
-interface UpstreamErrorOptions {
-  /** Default: invalid_response. */
-  readonly kind?: UpstreamErrorKind;
-  readonly status?: number;
-  readonly retryAfterMs?: number | undefined;
-  readonly cause?: unknown;
-}
-
 /** Returns how an upstream failed, in words without a URL; undefined where an error or its causes do not say. */
 export function describeUpstreamFailure(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
@@ -39,7 +31,16 @@ export class UpstreamError extends Error {
   /** How long the upstream asks clients to wait, in milliseconds (Retry-After). */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: UpstreamErrorOptions = {}) {
+  constructor(
+    message: string,
+    options: {
+      /** Default: invalid_response. */
+      readonly kind?: UpstreamErrorKind;
+      readonly status?: number;
+      readonly retryAfterMs?: number | undefined;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(message, { cause: options.cause });
     this.kind = options.kind ?? "invalid_response";
     this.status = options.status;

@@ -16,23 +16,6 @@ import { getStatusTtlMs } from "../status-cache.js";
 import type { ChainDetails, DetailsReader } from "./details-reader.js";
 import { areFinalDetails, type DetailsOutcome } from "./transfer-details.js";
 
-interface DetailsFinderOptions {
-  readonly readDetails: DetailsReader;
-  readonly budgets: LookupBudgets;
-  /** Limits lookups. */
-  readonly limiter: AdaptiveLimiter;
-  /** Returns how long half of the transfers of a route took at most, in seconds; undefined: unknown. Absent: always unknown. */
-  readonly getMedianDeliverySeconds?:
-    | ((route: Pick<SentTransfer, "token" | "source" | "destination">) => number | undefined)
-    | undefined;
-  /** Time limit of a shared read, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Stops all reads. */
-  readonly closing: AbortSignal;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
-
 /** What the chains say about one status. */
 type ReadOutcome = { readonly details: ChainDetails } | { readonly error: ServiceError };
 
@@ -59,11 +42,26 @@ const DEADLINE_MARGIN_MS = 500;
  * lookup budget. A read ends when all its callers have left.
  */
 export class DetailsFinder {
-  readonly #options: DetailsFinderOptions;
+  readonly #options;
   readonly #cache: LRUCache<string, ReadOutcome>;
   readonly #inFlight = new Map<string, SharedRead>();
 
-  constructor(options: DetailsFinderOptions) {
+  constructor(options: {
+    readonly readDetails: DetailsReader;
+    readonly budgets: LookupBudgets;
+    /** Limits lookups. */
+    readonly limiter: AdaptiveLimiter;
+    /** Returns how long half of the transfers of a route took at most, in seconds; undefined: unknown. Absent: always unknown. */
+    readonly getMedianDeliverySeconds?:
+      | ((route: Pick<SentTransfer, "token" | "source" | "destination">) => number | undefined)
+      | undefined;
+    /** Time limit of a shared read, in milliseconds. */
+    readonly timeoutMs: number;
+    /** Stops all reads. */
+    readonly closing: AbortSignal;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+  }) {
     this.#options = options;
     this.#cache = new LRUCache({ max: MAX_ENTRIES, perf: { now: options.now }, ttlResolution: 0 });
   }

@@ -54,24 +54,22 @@ export class BudgetExhaustedError extends ServiceError {
   }
 }
 
-export interface LookupBudgetsOptions {
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Called for each request that is spent. */
-  readonly onRequest?: ((purpose: RequestPurpose) => void) | undefined;
-  /** Called once for each lookup that was refused a request. */
-  readonly onExhausted?: ((budget: BudgetKind) => void) | undefined;
-  /** Number of endpoints that each read asks. A lookup may send as many times the requests. Default: 1. */
-  readonly requestsPerRead?: number;
-}
-
 /** The budgets of all lookups, of their callers and of the process. */
 export class LookupBudgets {
-  readonly options: LookupBudgetsOptions;
+  readonly options;
   readonly #callerBuckets = new LRUCache<string, TokenBucket>({ max: MAX_BUCKETS });
   readonly #processBucket: TokenBucket;
 
-  constructor(options: LookupBudgetsOptions) {
+  constructor(options: {
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+    /** Called for each request that is spent. */
+    readonly onRequest?: ((purpose: RequestPurpose) => void) | undefined;
+    /** Called once for each lookup that was refused a request. */
+    readonly onExhausted?: ((budget: BudgetKind) => void) | undefined;
+    /** Number of endpoints that each read asks. A lookup may send as many times the requests. Default: 1. */
+    readonly requestsPerRead?: number;
+  }) {
     this.options = options;
     this.#processBucket = this.#createBucket(PROCESS_RATE);
   }

@@ -111,15 +111,6 @@ function unique(values: readonly string[]): string[] {
   return [...new Set(values)];
 }
 
-/** One poll of a chain. */
-export interface ChainPoll {
-  readonly questions: readonly Question[];
-  /** undefined: the chain has no Multicall3. */
-  readonly multicallAddress: string | undefined;
-  /** First block in which logs are searched; it depends on the newest block. */
-  readonly getFirstLogBlock: (head: number) => number;
-}
-
 export interface ChainAnswers {
   readonly head: number;
   /** The last block in which logs were searched. */
@@ -136,7 +127,17 @@ const MAX_SINGLE_FLAGS = 2;
  */
 export async function askChain(
   client: ChainClient,
-  { questions, multicallAddress, getFirstLogBlock }: ChainPoll,
+  {
+    questions,
+    multicallAddress,
+    getFirstLogBlock,
+  }: {
+    readonly questions: readonly Question[];
+    /** undefined: the chain has no Multicall3. */
+    readonly multicallAddress: string | undefined;
+    /** First block in which logs are searched; it depends on the newest block. */
+    readonly getFirstLogBlock: (head: number) => number;
+  },
   signal: AbortSignal,
 ): Promise<ChainAnswers> {
   const unique = [...new Map(questions.map((question) => [getQuestionKey(question), question])).values()];
