@@ -14,7 +14,7 @@ import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Clocks } from "../resilience/clock.js";
 import type { SharedCache } from "../shared-state/shared-cache.js";
-import type { TransfersModule } from "./compose-transfers.js";
+import type { DeliveryTimes } from "../transfers/index/delivery-times.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
@@ -32,7 +32,7 @@ export interface ComposeQuotesOptions {
   /** undefined: this process shares nothing. */
   readonly sharedCache: SharedCache | undefined;
   /** Measured delivery times; undefined: there is no index. */
-  readonly deliveryTimes: TransfersModule["deliveryTimes"];
+  readonly deliveryTimes: DeliveryTimes | undefined;
 }
 
 /** Creates the quote engine with everything it needs. `countActiveRoutes` counts the routes whose chain state is refreshed. */

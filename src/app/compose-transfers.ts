@@ -19,7 +19,6 @@ import type { Requester, Waiters } from "../resilience/waiters.js";
 import type { SharedCache } from "../shared-state/shared-cache.js";
 import { DetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
-import type { IndexChangeFeed } from "../transfers/index/change-feed.js";
 import type { TransferLister } from "../transfers/index/list/transfer-lister.js";
 import { SourcesResolver } from "../transfers/resolver.js";
 import { createSharedResolver } from "../transfers/shared-statuses.js";
@@ -30,7 +29,7 @@ import { ExplorerSource } from "../transfers/sources/explorer-source.js";
 import { BudgetedResolver } from "../transfers/spend/budgeted-resolver.js";
 import { LookupBudgets } from "../transfers/spend/lookup-budget.js";
 import { StatusCache } from "../transfers/status-cache.js";
-import { AccountStates } from "../transfers/watch/account-states.js";
+import { type AccountSource, AccountStates } from "../transfers/watch/account-states.js";
 import { ChangeHistory } from "../transfers/watch/change-history.js";
 import { Followers } from "../transfers/watch/followers.js";
 import { TransferWatcher } from "../transfers/watch/transfer-watcher.js";
@@ -43,19 +42,12 @@ export class TransfersModule {
   readonly statusCache: StatusCache;
   readonly details: DetailsFinder;
   readonly withdrawals: WithdrawalFinder;
-  /** undefined: there is no index. */
-  readonly lister: TransferLister | undefined;
-  /** Delivery times of mainnet; undefined: there is no index. */
-  readonly deliveryTimes: IndexModule["deliveryTimes"] | undefined;
+  /** Of mainnet; undefined: there is none. */
+  readonly index: IndexModule | undefined;
   readonly finality = new FinalityTracker(monotonicNow, Date.now);
   readonly #shutdown = new AbortController();
   /** Aborts at `stop`: ends all lookups. */
   readonly closing: AbortSignal = this.#shutdown.signal;
-  /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
-  readonly indexCoverage: IndexModule["getCoverage"] | undefined;
-  /** undefined: there is no index. */
-  readonly indexDatabase: IndexModule["getServerStatus"] | undefined;
-  readonly #index: IndexModule | undefined;
   readonly #explorer: ExplorerClient | undefined;
 
   /** @param options `sharedCache` undefined: this process shares nothing */
@@ -86,7 +78,7 @@ export class TransfersModule {
       requestsPerRead: config.rpcQuorum,
     });
     const index = config.index && new IndexModule(config.index, chains, blockTimes, logger);
-    this.#index = index;
+    this.index = index;
     this.#explorer =
       config.explorerApiUrl === undefined ? undefined : new ExplorerClient(config.explorerApiUrl, monotonicNow);
     const caches = { blockTimes, logScanner, searchedBlocks: new SearchedBlocks(monotonicNow) };
@@ -115,14 +107,7 @@ export class TransfersModule {
       findIndexedTree: index && ((...lookup) => index.lookup.findTree(...lookup)),
       onFailedCheck: metrics.onFailedWithdrawalCheck,
     });
-    this.lister = index?.lister;
-    this.deliveryTimes = index?.deliveryTimes;
-    this.indexCoverage = index && ((slug) => index.getCoverage(slug));
-    this.indexDatabase = index && (() => index.getServerStatus());
   }
-
-  /** Returns what changes in the index of mainnet; undefined: there is none, or it is not open. */
-  readonly indexChanges = (): IndexChangeFeed | undefined => this.#index?.getChanges();
 
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined {
@@ -131,17 +116,17 @@ export class TransfersModule {
 
   /** Opens the index, if one is configured. */
   async start(): Promise<void> {
-    await this.#index?.start();
+    await this.index?.start();
   }
 
   async stop(): Promise<void> {
     this.#shutdown.abort();
-    await Promise.all([this.#index?.stop(), this.#explorer?.close()]);
+    await Promise.all([this.index?.stop(), this.#explorer?.close()]);
   }
 
   #createResolver(chain: ChainSource, budgets: LookupBudgets): BudgetedResolver {
     const explorer = this.#explorer && new ExplorerSource(this.#explorer, Date.now);
-    return new BudgetedResolver(new SourcesResolver({ chain, index: this.#index?.lookup, explorer }), budgets);
+    return new BudgetedResolver(new SourcesResolver({ chain, index: this.index?.lookup, explorer }), budgets);
   }
 }
 
@@ -155,7 +140,7 @@ export function composeWatches(options: {
   readonly metrics: Pick<Metrics, "onWatchPoll" | "onWatchEvent">;
 }): TransferWatcher<GetTransferStatusResponse> {
   const { config, chains, transfers, prices, scheduler, metrics } = options;
-  const { lister, finality, closing } = transfers;
+  const { index, finality, closing } = transfers;
   const lookups = new WatchLookups<GetTransferStatusResponse>({
     chains,
     statusCache: transfers.statusCache,
@@ -165,7 +150,7 @@ export function composeWatches(options: {
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
   });
-  const history = new ChangeHistory(transfers.indexChanges, scheduler);
+  const history = new ChangeHistory(() => index?.getChanges(), scheduler);
   const followers = new Followers<GetTransferStatusResponse>({
     now: monotonicNow,
     wallNow: Date.now,
@@ -176,24 +161,8 @@ export function composeWatches(options: {
     onPoll: metrics.onWatchPoll,
   });
   history.addListener(followers);
-  const readFor = (waiters: Waiters): Requester => ({ caller: "", waiters, signal: waiters.signal });
   const accounts =
-    lister &&
-    new AccountStates<GetTransferStatusResponse>(
-      {
-        isIndexed: (network) => lister.isIndexed(network),
-        async listTransfers(account, limit, waiters) {
-          const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
-          return (await lister.list(filter, undefined, limit, readFor(waiters))).transfers;
-        },
-        findTransfers: ({ transferId, transactionHash }, waiters) =>
-          lister.find(transferId, transactionHash, readFor(waiters)),
-        present: (status, view, waiters) => lookups.present(status, view, waiters),
-      },
-      history,
-      monotonicNow,
-      closing,
-    );
+    index && new AccountStates(createAccountSource(index.lister, lookups), history, monotonicNow, closing);
   return new TransferWatcher({
     followers,
     accounts,
@@ -205,4 +174,19 @@ export function composeWatches(options: {
     random: Math.random,
     onEvent: metrics.onWatchEvent,
   });
+}
+
+/** Creates what watches of accounts read of the index. */
+function createAccountSource<M>(lister: TransferLister, lookups: WatchLookups<M>): AccountSource<M> {
+  const readFor = (waiters: Waiters): Requester => ({ caller: "", waiters, signal: waiters.signal });
+  return {
+    isIndexed: (network) => lister.isIndexed(network),
+    async listTransfers(account, limit, waiters) {
+      const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
+      return (await lister.list(filter, undefined, limit, readFor(waiters))).transfers;
+    },
+    findTransfers: ({ transferId, transactionHash }, waiters) =>
+      lister.find(transferId, transactionHash, readFor(waiters)),
+    present: (status, view, waiters) => lookups.present(status, view, waiters),
+  };
 }

@@ -3,6 +3,7 @@ import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
 import type { BurnLimits } from "../quotes/burn-limits.js";
+import type { IndexModule } from "./compose-index.js";
 import type { TransfersModule } from "./compose-transfers.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
@@ -12,7 +13,9 @@ export interface DependencyMonitorDeps {
   readonly getClock?: BlockAgeMonitor["clock"] | undefined;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
   readonly quotes: { readonly burnLimits: Pick<BurnLimits, "refreshStale" | "toUsdc"> };
-  readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage" | "indexDatabase">;
+  readonly transfers: Pick<TransfersModule, "explorerHealth"> & {
+    readonly index: Pick<IndexModule, "getCoverage" | "getServerStatus"> | undefined;
+  };
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
@@ -39,7 +42,7 @@ export function createDependencyMonitor({
 
   /** Compares the index with the chain's head; without a known head, estimates the blocks produced since the last poll. */
   function computeIndexLag({ chain, head }: ChainPoolState): IndexLag[] {
-    const coverage = transfers.indexCoverage?.(chain);
+    const coverage = transfers.index?.getCoverage(chain);
     if (coverage === undefined) return [];
     const blockMs = getNetwork("mainnet").chains.get(chain)?.blockTimeMs ?? Number.POSITIVE_INFINITY;
     const lag = head === undefined ? (now() - coverage.observedAtMs) / blockMs : head.number - coverage.toBlock;
@@ -59,8 +62,8 @@ export function createDependencyMonitor({
       return {
         chains: inUse,
         sources,
-        index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag),
-        indexDatabase: transfers.indexDatabase?.(),
+        index: transfers.index && mainnetChains.flatMap(computeIndexLag),
+        indexDatabase: transfers.index?.getServerStatus(),
         clock: getClock?.(),
         burnLimitsUsdc: burnLimits.toUsdc(),
         prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },

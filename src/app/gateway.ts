@@ -226,7 +226,7 @@ async function composeParts({
   const limiter = new AdaptiveLimiter(monotonicNow);
   const { attestations } = offChainSources;
   const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
-  const { deliveryTimes } = transfers;
+  const deliveryTimes = transfers.index?.deliveryTimes;
   const quotes = composeQuotes({
     ...{ config, chains, blockAges, offChainSources, limiter, metrics, tracing, sharedCache, clocks, deliveryTimes },
   });
@@ -265,7 +265,15 @@ function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas:
       }),
     ),
     listTransfers: addDeadline(
-      createListTransfers({ ...transfers, chains, attestations, prices, maxTimeoutMs, monotonicNow }),
+      createListTransfers({
+        lister: transfers.index?.lister,
+        details,
+        chains,
+        attestations,
+        prices,
+        maxTimeoutMs,
+        monotonicNow,
+      }),
     ),
     getWithdrawal: addDeadline(createGetWithdrawal({ chains, statusCache, withdrawals, maxTimeoutMs, ...CLOCKS })),
     listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),

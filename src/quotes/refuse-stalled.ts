@@ -4,7 +4,7 @@ import type { BlockReading } from "../chain/heads/chain-heads.js";
 import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
-import { isPromise, mapMaybeAsync } from "../resilience/maybe-async.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
@@ -51,17 +51,15 @@ export function refuseStalled(
     await Promise.all(custom.map(check));
   }
 
-  return {
-    quote(request, requester) {
-      const quote = engine.quote(request, requester);
-      if (isPromise(quote))
-        return quote.then((timestamped) => {
-          assertMoving(request);
-          return timestamped;
-        });
+  function check<T>(request: QuoteRequest, quote: MaybePromise<T>): MaybePromise<T> {
+    return mapMaybeAsync(quote, (value) => {
       assertMoving(request);
-      return quote;
-    },
+      return value;
+    });
+  }
+
+  return {
+    quote: (request, requester) => check(request, engine.quote(request, requester)),
     async quoteWithCustomEndpoints(request, access, requester) {
       const [quote] = await Promise.all([
         engine.quoteWithCustomEndpoints(request, access, requester),
@@ -71,15 +69,11 @@ export function refuseStalled(
       return quote;
     },
     prepareQuotes: (requests, requester) =>
-      engine.prepareQuotes(requests, requester).map((prepared, index) =>
-        mapMaybeAsync(prepared, (compute) => () => {
-          const check = <T>(quote: T): T => {
-            assertMoving(requests[index] as QuoteRequest);
-            return quote;
-          };
-          return mapMaybeAsync(compute(), check);
-        }),
-      ),
+      engine
+        .prepareQuotes(requests, requester)
+        .map((prepared, index) =>
+          mapMaybeAsync(prepared, (compute) => () => check(requests[index] as QuoteRequest, compute())),
+        ),
   };
 }
 

@@ -8,13 +8,9 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return value instanceof Promise;
 }
 
-/** Like `value.then(onValue, onError)`, but calls onValue synchronously for a value that is available now. */
-export function mapMaybeAsync<T, R>(
-  value: MaybePromise<T>,
-  onValue: (value: T) => MaybePromise<R>,
-  onError?: (error: unknown) => MaybePromise<R>,
-): MaybePromise<R> {
-  return value instanceof Promise ? value.then(onValue, onError) : onValue(value);
+/** Like `value.then(onValue)`, but calls onValue synchronously for a value that is available now. */
+export function mapMaybeAsync<T, R>(value: MaybePromise<T>, onValue: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(onValue) : onValue(value);
 }
 
 /** Like `value.catch(onError)`; returns a value that is available now unchanged. */

@@ -49,8 +49,7 @@ function setup(states: readonly ChainPoolState[], transfers: Partial<DependencyM
     },
     transfers: {
       explorerHealth: () => ({ state: "failing", ageMs: undefined }),
-      indexCoverage: undefined,
-      indexDatabase: undefined,
+      index: undefined,
       ...transfers,
     },
     now: () => NOW,
@@ -92,11 +91,16 @@ test("reports and probes networks other than mainnet only while they are in use"
 
 describe("the index lag", () => {
   const readLag = (chain: Partial<ChainPoolState>, covered: typeof coverage | undefined = coverage) =>
-    setup([{ ...arbitrum, ...chain }], { indexCoverage: () => covered }).monitor.read().index;
+    setup([{ ...arbitrum, ...chain }], {
+      index: { getCoverage: () => covered, getServerStatus: () => undefined },
+    }).monitor.read().index;
 
   test("is undefined without an index and empty before the index covers any block", () => {
     expect(setup([arbitrum]).monitor.read().index).toBeUndefined();
-    expect(setup([arbitrum], { indexCoverage: () => undefined }).monitor.read().index).toEqual([]);
+    expect(
+      setup([arbitrum], { index: { getCoverage: () => undefined, getServerStatus: () => undefined } }).monitor.read()
+        .index,
+    ).toEqual([]);
   });
 
   test("is the distance to the chain's head", () => {
