@@ -1,5 +1,6 @@
 import { createAccountView } from "./account/account-view.js";
 import { createChainsView } from "./chains/chains-view.js";
+import { CompareView } from "./compare/compare-view.js";
 import { setUpDeveloperSwitch, setUpThemeSwitch } from "./preferences.js";
 import { QuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
@@ -18,6 +19,7 @@ import { createTransferView } from "./transfer/transfer-view.js";
 
 const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
   quote: "Quote",
+  compare: "Compare",
   transfer: "Transfer",
   account: "Account",
   chains: "Chains",
@@ -30,6 +32,7 @@ function startPage(): void {
   const loadDecimals = createDecimalsLoader();
   const views: Readonly<Record<ViewName, View>> = {
     quote: new QuoteView({ loadRoutes, loadDecimals, navigate }),
+    compare: new CompareView({ loadRoutes, loadDecimals, navigate }),
     transfer: createTransferView({ loadDecimals, navigate }),
     account: createAccountView({ loadRoutes, loadDecimals, navigate }),
     chains: createChainsView(),

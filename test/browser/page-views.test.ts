@@ -28,6 +28,8 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
       "#quote?token=HOP&from=polygon&to=arbitrum&amount=900000000",
       '#curve[aria-busy="false"]',
     ],
+    ["comparison", "#compare?token=USDT&from=polygon&dollars=900000", "#compare-answer .comparison"],
+    ["comparison of no sum", "#compare?dollars=none", "#compare-answer .empty"],
     ["rejected quote", "#quote?token=USDT&slippage=100", "#quote-answer .error-box"],
     ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .details"],
     ["transfer to withdraw", `#transfer?of=${withdrawable?.transactionHash}`, "#transfer-withdrawal .command"],
@@ -64,9 +66,10 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
   });
 
   test("navigates between views and marks the current one", async () => {
-    const { page, consoleProblems, close } = await open("/");
+    // The first answer of /readyz may be that nothing has been checked yet.
+    const { page, consoleProblems, close } = await open("/", { mayFail: /503/ });
     await page.locator('#curve[aria-busy="false"]').waitFor();
-    for (const name of ["Transfer", "Account", "Chains", "Routes"]) {
+    for (const name of ["Compare", "Transfer", "Account", "Chains", "Routes"]) {
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).click();
       await expect.poll(() => page.title()).toBe(`${name} · hop-gateway`);
       expect(await page.locator("nav [aria-current=page]").textContent()).toBe(name);

@@ -1,3 +1,4 @@
+import { toNetworkParameter } from "../shared/api/network.js";
 import {
   hasRoute,
   listDestinationChains,
@@ -6,10 +7,11 @@ import {
   type Route,
   selectNearestRoute,
 } from "../shared/api/route-selection.js";
-import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import { getElement, selectOption, setAttribute, setOptions } from "../shared/elements/dom.js";
 import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/format/amounts.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import { isCctpToken } from "../shared/format/fee-label.js";
+import { formatHash } from "../shared/navigation/location-hash.js";
 import type { AmountKind, QuoteInput } from "./quote-input.js";
 
 /** Ids of the fields by API parameter. */
@@ -96,6 +98,12 @@ export class QuoteForm {
     this.#swap.disabled = !hasRoute(routes, { token, from: to, to: from });
     (amountKind === "send" ? this.#sends : this.#receives).checked = true;
     getElement("quote-amount-label", HTMLElement).textContent = AMOUNT_LABELS[amountKind];
+    const comparison = new Map([
+      ["token", token],
+      ["from", from],
+      ["network", toNetworkParameter(input.network)],
+    ]);
+    getElement("quote-compare", HTMLAnchorElement).href = formatHash({ view: "compare", parameters: comparison });
     // Writing the same value would move the cursor of a user who is typing.
     if (this.#amount.value.trim() !== amount) this.#amount.value = amount;
     if (this.#slippage.value.trim() !== slippage) this.#slippage.value = slippage;
@@ -158,20 +166,6 @@ const AMOUNT_LABELS: Readonly<Record<AmountKind, string>> = {
   send: "Amount to send",
   receive: "Amount that the recipient gets",
 };
-
-function setOptions(
-  select: HTMLSelectElement,
-  values: readonly string[],
-  selected: string,
-  formatLabel: (value: string) => string,
-): void {
-  // Replacing the options closes an open list, so they are replaced only if they differ.
-  const current = [...select.options].map(({ value }) => value);
-  if (current.join() !== values.join()) {
-    select.replaceChildren(...values.map((value) => createElement("option", { value }, formatLabel(value))));
-  }
-  select.value = selected;
-}
 
 function describeRawAmount(amount: string, decimals: number | undefined): string {
   if (decimals === undefined) return "The decimals of this token are unknown.";

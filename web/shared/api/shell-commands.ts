@@ -1,6 +1,7 @@
 /** gRPC methods of the commands that the page shows. */
 export const GRPC_METHODS = {
   quote: "hop.bridge.v1.BridgeService/GetQuote",
+  quotes: "hop.bridge.v1.BridgeService/BatchGetQuotes",
   watchTransfers: "hop.bridge.v1.BridgeService/WatchTransfers",
   listTransfers: "hop.bridge.v1.BridgeService/ListTransfers",
   availableRoutes: "hop.bridge.v1.BridgeService/ListAvailableRoutes",

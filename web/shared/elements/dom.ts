@@ -38,6 +38,21 @@ export function selectOption(select: HTMLSelectElement, value: string): void {
   if (select.selectedIndex === -1) select.selectedIndex = 0;
 }
 
+/** Makes a select offer values and selects one of them. */
+export function setOptions(
+  select: HTMLSelectElement,
+  values: readonly string[],
+  selected: string,
+  formatLabel: (value: string) => string,
+): void {
+  // Replacing the options closes an open list, so they are replaced only if they differ.
+  const current = [...select.options].map(({ value }) => value);
+  if (current.join() !== values.join()) {
+    select.replaceChildren(...values.map((value) => createElement("option", { value }, formatLabel(value))));
+  }
+  select.value = selected;
+}
+
 /** Resolves when the page is visible, or immediately when the signal aborts. */
 export async function waitUntilVisible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted) {

@@ -59,3 +59,9 @@ export function formatUsd(dollars: number): string {
   if (dollars > 0 && dollars < 0.01) return "< $0.01";
   return dollars.toLocaleString("en", { style: "currency", currency: "USD" });
 }
+
+/** Returns how much of a token is worth a sum, in its smallest unit; at least 1. @param tokenUsd above 0 */
+export function convertFromUsd(dollars: number, tokenUsd: number, decimals: number): bigint {
+  const amount = parseAmount((dollars / tokenUsd).toFixed(Math.min(decimals, 6)), decimals);
+  return amount === 0n ? 1n : amount;
+}

@@ -1,4 +1,4 @@
-export const VIEW_NAMES = ["quote", "transfer", "account", "chains", "routes"] as const;
+export const VIEW_NAMES = ["quote", "compare", "transfer", "account", "chains", "routes"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 /** Parameters of a view by name. Empty values count as absent. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   AmountError,
+  convertFromUsd,
   formatAmount,
   formatPercent,
   formatUsd,
@@ -112,4 +113,15 @@ test.each([
   [1.157e71, "$1.2e+71"],
 ])("formatUsd formats %d as %s", (dollars, text) => {
   expect(formatUsd(dollars)).toBe(text);
+});
+
+test.each([
+  [1000, 1, 6, 1_000_000_000n],
+  [1000, 0.5, 18, 2_000n * 10n ** 18n],
+  [1000, 3000, 18, 333_333n * 10n ** 12n],
+  [250.5, 1, 6, 250_500_000n],
+  [1000, 1e9, 6, 1n],
+  [1000, 65_000, 2, 2n],
+])("convertFromUsd(%s dollars of a token of %s dollars with %s decimals)", (dollars, tokenUsd, decimals, expected) => {
+  expect(convertFromUsd(dollars, tokenUsd, decimals)).toBe(expected);
 });
