@@ -103,7 +103,7 @@ export const metricCatalogue = {
   ),
   withdrawalChecks: counter(
     "withdrawal_checks_failed_total",
-    "Withdrawals that were not returned because the chains contradict themselves about the transfer, by the check that failed.",
+    "Withdrawals that were not returned because the chains contradict themselves, by the check that failed; index: it was wrong, and the logs were searched.",
     ["check"],
   ),
   endpointState: maxGauge("endpoint_state", "1 for the current state of an RPC endpoint, 0 for the other states.", [

@@ -19,10 +19,22 @@ import type { LookupContext } from "../sources/transfer-source.js";
 import type { SentTransfer } from "../status.js";
 import { findRefusal } from "./refusal.js";
 import { proveTransfer, type TreeSearch } from "./transfer-tree.js";
-import { FailedCheckError, type MerkleProof, type Withdrawal } from "./withdrawal.js";
+import { FailedCheckError, type MerkleProof, type Withdrawal, type WithdrawalCheck } from "./withdrawal.js";
 
 /** Words with which a bridge refuses a proof that is wrong, or that the same bridge has just said something else about. */
 const CONTRADICTIONS = /Invalid transfer proof|Transfer root not found|already been withdrawn|Lib_MerkleTree/;
+
+/** What the index alone can fail. It may be behind the chains in all others. */
+const INDEX_CHECKS: ReadonlySet<WithdrawalCheck> = new Set(["transfer_id", "leaves", "root", "total"]);
+
+/** Where the transfers of a root are found. */
+export interface TreeSources {
+  /** undefined: there is no index. */
+  readonly findIndexedTree: FindIndexedTree | undefined;
+  readonly treeSearch: TreeSearch;
+  /** Called when what the index has does not fit by itself. The chains are searched then. */
+  readonly onWrongIndex: () => void;
+}
 
 /** Returns the transfers of the root of one as the index has them; undefined where it does not have all. */
 export type FindIndexedTree = (sent: SentTransfer, context: LookupContext) => Promise<TransferTree | undefined>;
@@ -30,14 +42,12 @@ export type FindIndexedTree = (sent: SentTransfer, context: LookupContext) => Pr
 /**
  * Reads what is left to do for a transfer from an L2 that has not been received. All that is returned was compared: see
  * WithdrawalCheck. What the index says is only used if it passes: it may be behind the chains, or wrong.
- * @param findIndexedTree undefined: there is no index
  * @throws FailedCheckError when what the chains say does not fit
  * @throws ServiceError UPSTREAM_UNAVAILABLE when a chain does not answer, or cannot be searched far enough
  */
 export async function readBridgeWithdrawal(
   sent: SentTransfer,
-  findIndexedTree: FindIndexedTree | undefined,
-  treeSearch: TreeSearch,
+  { findIndexedTree, treeSearch, onWrongIndex }: TreeSources,
   context: LookupContext,
 ): Promise<Withdrawal> {
   const bridges = getBridges(sent, context.network);
@@ -47,6 +57,7 @@ export async function readBridgeWithdrawal(
       return await concludeFrom(indexed, { sent, bridges, isIndexed: true }, context);
     } catch (error) {
       if (!(error instanceof FailedCheckError)) throw error;
+      if (INDEX_CHECKS.has(error.check)) onWrongIndex();
     }
   }
   try {

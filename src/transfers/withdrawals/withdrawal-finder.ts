@@ -25,8 +25,8 @@ interface WithdrawalFinderOptions {
   readonly limiter: AdaptiveLimiter;
   /** undefined: the source is switched off. */
   readonly attestations: Pick<AttestationClient, "findCurrent"> | undefined;
-  /** Called when what the configured endpoints say does not fit. */
-  readonly onFailedCheck: (check: WithdrawalCheck) => void;
+  /** Called when what the configured endpoints, or the index, say does not fit. */
+  readonly onFailedCheck: (check: WithdrawalCheck | "index") => void;
   /** Time limit of a shared read, in milliseconds. */
   readonly timeoutMs: number;
   /** Stops all reads. */
@@ -110,10 +110,13 @@ export class WithdrawalFinder {
     const scope = createAbortScope(context.signal, availableMs - Math.min(DEADLINE_MARGIN_MS, availableMs / 5));
     const chains = meterChains(context.chains, budget);
     const readContext: LookupContext = { ...context, chains, signal: scope.signal };
+    // What a caller's own endpoint says is the caller's.
+    const report = isPrivate ? (): void => {} : onFailedCheck;
+    const trees = { findIndexedTree, treeSearch: this.#treeSearch, onWrongIndex: () => report("index") };
     const read = (): Promise<Withdrawal> =>
       sent.kind === "cctp"
         ? readCctpWithdrawal(sent, { attestations, waitMs: attestationWaitMs }, readContext)
-        : readBridgeWithdrawal(sent, findIndexedTree, this.#treeSearch, readContext);
+        : readBridgeWithdrawal(sent, trees, readContext);
     try {
       // A new block between two reads looks like a contradiction, once: with a commit, or a withdrawal.
       return await read().catch((error: unknown) => {
@@ -121,8 +124,7 @@ export class WithdrawalFinder {
         throw error;
       });
     } catch (error) {
-      // What a caller's own endpoint says is the caller's.
-      if (error instanceof FailedCheckError && !isPrivate) onFailedCheck(error.check);
+      if (error instanceof FailedCheckError) report(error.check);
       if (error === scope.signal.reason && !context.signal.aborted)
         throw tooSlowError(sent.source.slug, sent.destination.slug);
       if (!isSourceUnavailable(error) && !isBudgetExhausted(error)) throw error;
