@@ -34,7 +34,8 @@ const PAGE_INPUTS = [...PACKAGES, "tsconfig.json", "web", ...CLIENT_INPUTS];
 // The benchmarks import from test/support.
 const CODE_FOLDERS = ["src", "gen", "devnet", "bench", "examples", "test/support", "test/replicas/support"];
 const CLIENT_PACKAGE = ["packages/client", "packaging/client.js", "packaging/shipped-packages.js", "LICENSE"];
-const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS, ...CLIENT_PACKAGE];
+const GUIDE = ["docs/integrate.md", "packaging/guide.js"];
+const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS, ...CLIENT_PACKAGE, ...GUIDE];
 /** Earlier builds that stay for the servers that were started from them. */
 const KEPT_BUILDS = 8;
 /** Without the lock, two builds at once would only do the same work twice. */
@@ -156,8 +157,14 @@ async function build() {
     const source = join(project, relative(stage, file)).replace(/(\.d\.ts|\.js)(\.map)?$/, ".ts");
     if (!existsSync(source)) rmSync(file);
   }
+  const guide = [join(project, "docs/integrate.md"), join(stage, "web/integrate.html")];
   // Where the examples, as built, find it.
-  return runNode(join(project, "packaging/client.js"), stage, join(stage, "node_modules/hop-gateway-client"));
+  const client = [stage, join(stage, "node_modules/hop-gateway-client")];
+  const made = [
+    runNode(join(project, "packaging/guide.js"), ...guide),
+    runNode(join(project, "packaging/client.js"), ...client),
+  ];
+  return (await Promise.all(made)).find((code) => code !== 0) ?? 0;
 }
 
 async function runNode(...args) {

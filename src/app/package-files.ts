@@ -27,6 +27,7 @@ const PAGE_HEADERS = [
 const PAGE_PATHS: ReadonlyMap<string, string> = new Map([
   ["index.html", "/"],
   ["docs.html", "/docs"],
+  ["integrate.html", "/docs/integrate"],
 ]);
 
 /**

@@ -50,8 +50,8 @@ beforeEach(async () => {
   await put("tsconfig.build.json", JSON.stringify({ extends: "./tsconfig.json", compilerOptions, include: ["src"] }));
   await put("src/main.ts", 'export const version: string = "first";\n');
   await put("web/build.js", PAGE_SCRIPT);
-  // That of the client is tested with the client's package.
-  await put("packaging/client.js", "");
+  // What these make is tested with the client's package and with the guide.
+  for (const name of ["client.js", "guide.js"]) await put(`packaging/${name}`, "");
   await put("web/index.html", "a page");
 });
 
