@@ -9,18 +9,6 @@ import {
 } from "../resilience/stale-while-revalidate.js";
 import { buildSampleCctpMessage } from "./cctp.js";
 
-export interface AttestationClientOptions {
-  readonly baseUrl: string;
-  readonly fetchJson: (url: string) => Promise<unknown>;
-  /** Milliseconds on a monotonic clock. */
-  readonly now: () => number;
-  /**
-   * Returns a function that loads the attestation of a message once for several processes.
-   * @param ttlMs how long others use it
-   */
-  readonly share?: ((messageHash: string, ttlMs: number) => AttestationCacheOptions["share"]) | undefined;
-}
-
 type AttestationCacheOptions = StaleWhileRevalidateOptions<string | undefined>;
 type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
 
@@ -38,13 +26,23 @@ const ERROR_TTL_MS = 1_000;
 
 /** Client of Circle's attestation API, which returns the signatures of CCTP messages. */
 export class AttestationClient {
-  readonly #options: AttestationClientOptions;
+  readonly #options;
   readonly #caches = new Map<string, AttestationCache>();
   readonly #ofTransfers: LRUCache<string, { readonly attestation: string | undefined; readonly failure?: unknown }>;
   /** Whether the source knows the attestation of a message that it has attested long ago. */
   readonly #probe: StaleWhileRevalidateCache<boolean>;
 
-  constructor(options: AttestationClientOptions) {
+  constructor(options: {
+    readonly baseUrl: string;
+    readonly fetchJson: (url: string) => Promise<unknown>;
+    /** Milliseconds on a monotonic clock. */
+    readonly now: () => number;
+    /**
+     * Returns a function that loads the attestation of a message once for several processes.
+     * @param ttlMs how long others use it
+     */
+    readonly share?: ((messageHash: string, ttlMs: number) => AttestationCacheOptions["share"]) | undefined;
+  }) {
     this.#options = options;
     const { baseUrl, now } = options;
     this.#ofTransfers = new LRUCache({

@@ -1,11 +1,3 @@
-/** A job that runs again and again. */
-export interface ScheduledJob {
-  /** Runs it now, or once more after the run in progress. The interval begins anew after that. */
-  runNow(): void;
-  /** Ends it: no further run begins, and the signal of a run in progress aborts. */
-  stop(): void;
-}
-
 /** One run of a job. Its signal aborts when the job is stopped. */
 export type JobRun = (signal: AbortSignal) => void | Promise<void>;
 
@@ -18,7 +10,7 @@ export type JobRun = (signal: AbortSignal) => void | Promise<void>;
  * job.stop();
  */
 export class Scheduler {
-  readonly #jobs = new Set<Job>();
+  readonly #jobs = new Set<ScheduledJob>();
   readonly #onError: (error: unknown, name: string) => void;
   readonly #random: () => number;
   #isClosed = false;
@@ -56,7 +48,7 @@ export class Scheduler {
       const delayMs = typeof intervalMs === "number" ? intervalMs : intervalMs();
       return delayMs * (1 + jitter * (2 * this.#random() - 1));
     };
-    const job = new Job(
+    const job = new ScheduledJob(
       run,
       nextDelayMs,
       (error) => this.#onError(error, name),
@@ -75,7 +67,8 @@ export class Scheduler {
   }
 }
 
-class Job implements ScheduledJob {
+/** A job that runs again and again. */
+export class ScheduledJob {
   readonly #run: JobRun;
   readonly #nextDelayMs: () => number;
   readonly #onError: (error: unknown) => void;
@@ -92,15 +85,18 @@ class Job implements ScheduledJob {
     this.#onStop = onStop;
   }
 
+  /** Sets when it runs next, in milliseconds. */
   schedule(delayMs: number): void {
     this.#timer = setTimeout(() => this.runNow(), delayMs).unref();
   }
 
+  /** Runs it now, or once more after the run in progress. The interval begins anew after that. */
   runNow(): void {
     if (this.#isRunning) this.#runsAgain = true;
     else if (!this.#stopping.signal.aborted) void this.#runOnce();
   }
 
+  /** Ends it: no further run begins, and the signal of a run in progress aborts. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#stopping.abort();

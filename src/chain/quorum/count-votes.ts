@@ -105,11 +105,6 @@ export function countTagVotes(ballots: readonly CanonicalAnswer[], needed: numbe
   return { winner, outvoted, agreeing: ballots.length, isSettled: true };
 }
 
-/** Returns whether two quantities are at most 1.5 times apart. */
-export function isNear(a: bigint, b: bigint): boolean {
-  return areWithin(TOLERANCE, a, b);
-}
-
 function areWithin({ numerator, denominator }: Ratio, a: bigint, b: bigint): boolean {
   const [low, high] = a < b ? [a, b] : [b, a];
   return high * denominator <= low * numerator;

@@ -7,7 +7,7 @@ import { getTransferPollMs, type Probe } from "./chain-poller.js";
 import { type Answer, createAppearanceQuestion, createDeliveryQuestion, type Question } from "./chain-questions.js";
 import { FollowedTransfer, type LookupReason, LookupTurn, shouldReplaceStatus } from "./followed-transfer.js";
 import type { WatchTarget } from "./watch-lifecycle.js";
-import type { TransferLookups } from "./watch-lookups.js";
+import type { WatchLookups } from "./watch-lookups.js";
 
 /** What a follower tells those who watch its target. */
 export interface FollowerObserver<M> {
@@ -23,7 +23,7 @@ export interface FollowerContext<M> {
   readonly now: () => number;
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
-  readonly lookups: TransferLookups<M>;
+  readonly lookups: Pick<WatchLookups<M>, "findAll" | "refresh" | "present" | "isFinal">;
   /** Takes a place for an unknown target from one of those who watch it, and returns the function that releases it; undefined: there is none. */
   acquireUnknown(waiters: Waiters): (() => void) | undefined;
   getContracts(network: Network): ContractRegistry;

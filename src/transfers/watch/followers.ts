@@ -10,20 +10,6 @@ import { ChainPoller, type Probe } from "./chain-poller.js";
 import type { IndexChangeListener } from "./change-history.js";
 import { Follower, type FollowerContext, type FollowerObserver } from "./follower.js";
 import type { WatchTarget } from "./watch-lifecycle.js";
-import type { TransferLookups } from "./watch-lookups.js";
-
-export interface FollowersOptions<M> {
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-  /** Milliseconds since 1970. */
-  readonly wallNow: () => number;
-  readonly lookups: TransferLookups<M>;
-  readonly scheduler: Scheduler;
-  readonly getChains: (network: Network) => NetworkChainClients;
-  /** The network whose transfers the index has. */
-  readonly indexedNetwork: Network;
-  readonly onPoll: (network: string, chain: string, outcome: "ok" | "failed") => void;
-}
 
 /** Targets that are followed at the same time; one caller may bring at most half of them. */
 export const MAX_FOLLOWED = 20_000;
@@ -35,8 +21,8 @@ const VISIT_INTERVAL_MS = 1_000;
 export class Followers<M> implements FollowerContext<M>, IndexChangeListener {
   readonly now: () => number;
   readonly wallNow: () => number;
-  readonly lookups: TransferLookups<M>;
-  readonly #options: FollowersOptions<M>;
+  readonly lookups: FollowerContext<M>["lookups"];
+  readonly #options;
   readonly #followers = new Map<string, { readonly follower: Follower<M>; readonly release: () => void }>();
   readonly #followed = new FairQuota(() => MAX_FOLLOWED);
   readonly #unknown = new FairQuota(() => MAX_UNKNOWN);
@@ -44,7 +30,18 @@ export class Followers<M> implements FollowerContext<M>, IndexChangeListener {
   readonly #contracts = new Map<Network, ContractRegistry>();
   #job: ScheduledJob | undefined = undefined;
 
-  constructor(options: FollowersOptions<M>) {
+  constructor(options: {
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+    /** Milliseconds since 1970. */
+    readonly wallNow: () => number;
+    readonly lookups: FollowerContext<M>["lookups"];
+    readonly scheduler: Scheduler;
+    readonly getChains: (network: Network) => NetworkChainClients;
+    /** The network whose transfers the index has. */
+    readonly indexedNetwork: Network;
+    readonly onPoll: (network: string, chain: string, outcome: "ok" | "failed") => void;
+  }) {
     this.#options = options;
     this.now = options.now;
     this.wallNow = options.wallNow;

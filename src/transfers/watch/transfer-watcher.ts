@@ -28,23 +28,6 @@ export interface WatchCounts {
   readonly accounts: number;
 }
 
-export interface TransferWatcherOptions<M> {
-  readonly followers: Followers<M>;
-  /** undefined: there is no index. */
-  readonly accounts: AccountStates<M> | undefined;
-  /** What changes in the index, for followers and accounts. */
-  readonly history: ChangeHistory;
-  readonly scheduler: Scheduler;
-  /** Longest life of a watch, in milliseconds. */
-  readonly maxLifetimeMs: number;
-  /** Open watches, of all callers together and of one; 0: no limit. */
-  readonly maxWatches: number;
-  readonly maxWatchesPerCaller: number;
-  /** Returns a number from 0 to 1. */
-  readonly random: () => number;
-  readonly onEvent: (kind: WatchEventKind) => void;
-}
-
 /**
  * Targets of all watches together, each counted as often as it is watched: 500 bytes each. A caller may hold as many as it
  * leaves free.
@@ -62,14 +45,29 @@ const RETRY_AFTER = { retryAfterSeconds: 5 } as const;
 
 /** Opens watches of transfers and accounts, within the limits of the process and of each caller, and keeps them going. */
 export class TransferWatcher<M> {
-  readonly #options: TransferWatcherOptions<M>;
+  readonly #options;
   readonly #open = new Set<WatchLifecycle<M>>();
   readonly #openByCaller = new Map<string, number>();
   readonly #targets = new FairQuota(() => MAX_WATCHED_TARGETS);
   #job: ScheduledJob | undefined = undefined;
   #created = 0;
 
-  constructor(options: TransferWatcherOptions<M>) {
+  constructor(options: {
+    readonly followers: Followers<M>;
+    /** undefined: there is no index. */
+    readonly accounts: AccountStates<M> | undefined;
+    /** What changes in the index, for followers and accounts. */
+    readonly history: ChangeHistory;
+    readonly scheduler: Scheduler;
+    /** Longest life of a watch, in milliseconds. */
+    readonly maxLifetimeMs: number;
+    /** Open watches, of all callers together and of one; 0: no limit. */
+    readonly maxWatches: number;
+    readonly maxWatchesPerCaller: number;
+    /** Returns a number from 0 to 1. */
+    readonly random: () => number;
+    readonly onEvent: (kind: WatchEventKind) => void;
+  }) {
     this.#options = options;
   }
 

@@ -10,55 +10,40 @@ import type { StatusCache } from "../status-cache.js";
 import type { Presented } from "./followed-transfer.js";
 import type { WatchTarget } from "./watch-lifecycle.js";
 
-/** What followers look up. */
-export interface TransferLookups<M> {
-  /**
-   * Returns the statuses of a target's transfers; none when nobody knows the target.
-   * @throws ServiceError as TransferSource.resolve
-   */
-  findAll(target: WatchTarget, waiters: Waiters): Promise<readonly TransferStatus[]>;
-  /** Looks a transfer up again, past what is cached. @throws ServiceError as TransferSource.resolve */
-  refresh(network: Network, query: TransferQuery, waiters: Waiters): Promise<TransferStatus | undefined>;
-  /** Makes the message of a status. @throws ServiceError when the details cannot be read now */
-  present(
-    status: TransferStatus,
-    view: Pick<WatchTarget, "network" | "isFull">,
-    waiters: Waiters,
-  ): MaybePromise<Presented<M>>;
-  /** Returns whether a block is final. Never rejects. */
-  isFinal(
-    network: Network,
-    chain: Chain,
-    block: { readonly number: number; readonly timestamp?: number },
-  ): Promise<boolean>;
-}
-
 /** Transfers of one transaction that are watched; the others are left out. */
 export const MAX_TRANSFERS_PER_TRANSACTION = 100;
 /** Concurrent lookups for one caller's watches; for all watches twice as many. */
 const MAX_LOOKUPS_PER_CALLER = 8;
 
-export interface WatchLookupsOptions<M> extends Pick<TransferLookups<M>, "isFinal"> {
-  readonly chains: Pick<ChainClients, "forNetwork">;
-  readonly statusCache: Pick<StatusCache, "find" | "refresh">;
-  readonly present: (status: TransferStatus, isFull: boolean, context: LookupContext) => MaybePromise<Presented<M>>;
-  /** Longest time of a lookup, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
-
 /** The lookups of watches. They share the status cache, its budgets and its limits with the other operations. */
-export class WatchLookups<M> implements TransferLookups<M> {
-  readonly isFinal: TransferLookups<M>["isFinal"];
-  readonly #options: WatchLookupsOptions<M>;
+export class WatchLookups<M> {
+  readonly isFinal;
+  readonly #options;
   readonly #semaphore = new FairSemaphore(MAX_LOOKUPS_PER_CALLER);
 
-  constructor(options: WatchLookupsOptions<M>) {
+  constructor(options: {
+    /** Returns whether a block is final. Never rejects. */
+    readonly isFinal: (
+      network: Network,
+      chain: Chain,
+      block: { readonly number: number; readonly timestamp?: number },
+    ) => Promise<boolean>;
+    readonly chains: Pick<ChainClients, "forNetwork">;
+    readonly statusCache: Pick<StatusCache, "find" | "refresh">;
+    readonly present: (status: TransferStatus, isFull: boolean, context: LookupContext) => MaybePromise<Presented<M>>;
+    /** Longest time of a lookup, in milliseconds. */
+    readonly timeoutMs: number;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+  }) {
     this.#options = options;
     this.isFinal = options.isFinal;
   }
 
+  /**
+   * Returns the statuses of a target's transfers; none when nobody knows the target.
+   * @throws ServiceError as TransferSource.resolve
+   */
   async findAll(target: WatchTarget, waiters: Waiters): Promise<readonly TransferStatus[]> {
     const { network, kind, value } = target;
     const find = (query: TransferQuery) =>

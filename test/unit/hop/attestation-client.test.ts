@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { AttestationClient, type AttestationClientOptions } from "../../../src/hop/attestation-client.js";
+import { AttestationClient } from "../../../src/hop/attestation-client.js";
 import { UpstreamError } from "../../../src/resilience/http-client/upstream-error.js";
 
-type Share = NonNullable<AttestationClientOptions["share"]>;
+type Share = NonNullable<ConstructorParameters<typeof AttestationClient>[0]["share"]>;
 
 function setup(answers: readonly unknown[], share?: Share) {
   let time = 0;

@@ -7,19 +7,6 @@ import type { CursorRow } from "../database/schema.js";
 import type { IndexStore } from "../index-store.js";
 import { AdaptivePageSize, type ChainIndexReader, createBlockCall, type EventPage } from "./chain-index-reader.js";
 
-export interface RealtimeSyncOptions {
-  /** Milliseconds since 1970. */
-  readonly wallNow: () => number;
-  /** Monotonic clock, in milliseconds. */
-  readonly monotonicNow: () => number;
-  /** Resolves when the time has passed or the signal fires. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Called for every failed step; the step is retried. */
-  readonly onError: (slug: string, error: unknown) => void;
-  /** Called after a reorg with the number of removed blocks. */
-  readonly onReorg: (slug: string, depth: number) => void;
-}
-
 /** Each poll reads the newest blocks of the last poll again, because an endpoint may serve a block before its logs. */
 const OVERLAP_MS = 10_000;
 /** Blocks per request in the search for the common ancestor. */
@@ -38,7 +25,7 @@ const getBlockTimeMs = ({ timestamp }: BlockHeader): number => timestamp * 1_000
 export class RealtimeSync {
   readonly #indexed: ChainIndexReader;
   readonly #store: IndexStore;
-  readonly #options: RealtimeSyncOptions;
+  readonly #options;
   readonly #signal: AbortSignal;
   readonly #pageSize = new AdaptivePageSize();
   /** Whether the index is so close to the head that a single request can fetch everything that is missing. */
@@ -53,7 +40,23 @@ export class RealtimeSync {
   #failures = 0;
 
   /** @param signal ends the sync */
-  constructor(indexed: ChainIndexReader, store: IndexStore, options: RealtimeSyncOptions, signal: AbortSignal) {
+  constructor(
+    indexed: ChainIndexReader,
+    store: IndexStore,
+    options: {
+      /** Milliseconds since 1970. */
+      readonly wallNow: () => number;
+      /** Monotonic clock, in milliseconds. */
+      readonly monotonicNow: () => number;
+      /** Resolves when the time has passed or the signal fires. */
+      readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+      /** Called for every failed step; the step is retried. */
+      readonly onError: (slug: string, error: unknown) => void;
+      /** Called after a reorg with the number of removed blocks. */
+      readonly onReorg: (slug: string, depth: number) => void;
+    },
+    signal: AbortSignal,
+  ) {
     this.#indexed = indexed;
     this.#store = store;
     this.#options = options;

@@ -6,11 +6,11 @@ import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import type { TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import { ChangeHistory } from "../../../../src/transfers/watch/change-history.js";
+import type { FollowerContext } from "../../../../src/transfers/watch/follower.js";
 import { Followers } from "../../../../src/transfers/watch/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
 import { type OpenWatch, TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
 import type { WatchSink, WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
-import type { TransferLookups } from "../../../../src/transfers/watch/watch-lookups.js";
 import { unavailableError } from "../../../support/stubs/transfer-fixtures.js";
 
 export const mainnet = getNetwork("mainnet");
@@ -143,11 +143,11 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
   }
 
   const clients = new Map([...mainnet.chains.keys()].map((slug) => [slug, createClient(slug)]));
-  const lookups: TransferLookups<TransferStatus> = {
+  const lookups: FollowerContext<TransferStatus>["lookups"] = {
     findAll: ({ kind, value }) =>
       find({ transferId: kind === "id" ? value : undefined, transactionHash: kind === "hash" ? value : undefined }),
     refresh: async (_network, query) => (await find(query))[0],
-    present(status, { isFull }) {
+    async present(status, { isFull }) {
       const { sent, state, delivery } = status;
       const isFinal = isFull && status.isFinal;
       const text = `${sent.id} ${state} ${delivery?.transactionHash} ${isFinal} ${isFull && details.substate}`;

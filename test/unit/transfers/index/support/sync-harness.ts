@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { openSqlite } from "../../../../../src/transfers/index/database/sqlite-database.js";
 import { ChainIndexReader } from "../../../../../src/transfers/index/sync/chain-index-reader.js";
-import { RealtimeSync, type RealtimeSyncOptions } from "../../../../../src/transfers/index/sync/realtime-sync.js";
+import { RealtimeSync } from "../../../../../src/transfers/index/sync/realtime-sync.js";
 import type { TransferIndex } from "../../../../../src/transfers/index/transfer-index.js";
 import type { ChainStub } from "../../../../support/stubs/chain-stub.js";
 import { getChain, mainnetNetwork } from "./hop-events.js";
@@ -30,7 +30,7 @@ export function startSync(index: TransferIndex, stub: ChainStub, startedAt = 1_8
   const reorgs: number[] = [];
   let now = startedAt;
   let wake: (() => void) | undefined;
-  const options: RealtimeSyncOptions = {
+  const options: ConstructorParameters<typeof RealtimeSync>[2] = {
     wallNow: () => now,
     monotonicNow: () => now,
     sleep: (ms, signal) =>
