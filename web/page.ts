@@ -5,8 +5,10 @@ import { setUpDeveloperSwitch, setUpThemeSwitch } from "./preferences.js";
 import { QuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
 import { createDecimalsLoader, createRouteLoader } from "./shared/api/cached-loaders.js";
+import { getNetwork } from "./shared/api/network.js";
 import { getElement } from "./shared/elements/dom.js";
 import { startAgeUpdates } from "./shared/elements/value-elements.js";
+import { isApiLink, translateApiLink } from "./shared/navigation/api-links.js";
 import {
   formatHash,
   parseHash,
@@ -73,7 +75,21 @@ function startPage(): void {
     getElement(`link-${target.view}`, HTMLAnchorElement).href = formatHash(target);
   }
 
-  addEventListener("hashchange", () => show(parseHash(location.hash)));
+  /** Shows what the URL names. A link with the API's names is rewritten first. */
+  async function showLocation(): Promise<void> {
+    const { hash } = location;
+    const target = parseHash(hash);
+    if (!isApiLink(target)) {
+      show(target);
+      return;
+    }
+    // A view that is shown without routes or decimals says why.
+    const routes = await loadRoutes(getNetwork(target.parameters)).catch(() => []);
+    const getDecimals = await loadDecimals().catch(() => () => undefined);
+    if (location.hash === hash) navigate(translateApiLink(target, routes, getDecimals), "replace");
+  }
+
+  addEventListener("hashchange", () => void showLocation());
   getElement("skip", HTMLAnchorElement).addEventListener("click", (event) => {
     // The hash of the link would be parsed as a view.
     event.preventDefault();
@@ -89,7 +105,7 @@ function startPage(): void {
     },
     () => {},
   );
-  show(parseHash(location.hash));
+  void showLocation();
 }
 
 startPage();

@@ -208,6 +208,30 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
+  test.each([
+    [
+      `#transfer?transferHash=${received?.transactionHash}`,
+      "#transfer-answer .details",
+      `#transfer?of=${received?.transactionHash}`,
+    ],
+    [
+      `#transfer?transferId=${received?.transferId}`,
+      "#transfer-answer .details",
+      `#transfer?id=${received?.transferId}`,
+    ],
+    [
+      "#quote?fromChain=137&toChain=Arbitrum&token=USDT&amount=25000000&slippage=0.5",
+      '#quote-answer[aria-busy="false"] .details',
+      "#quote?token=USDT&from=polygon&to=arbitrum&amount=25&slippage=0.5",
+    ],
+  ])("follows the link %s with the API's names", async (link, shown, shownAs) => {
+    const { page, consoleProblems, close } = await open(`/${link}`);
+    await page.locator(shown).waitFor();
+    expect(await page.evaluate("location.hash")).toBe(shownAs);
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
   test("stores the selected theme", async () => {
     const { page, close } = await open("/#chains", { colorScheme: "light" });
     const background = (): Promise<unknown> => page.evaluate("getComputedStyle(document.body).backgroundColor");
