@@ -67,7 +67,7 @@ export function createSchemaRegistry(): SchemaRegistry {
 
   /** Registers a shared schema. Fields that refer to it must agree on type and constraints. */
   function forSharedSchema(
-    { name, description, format, example }: Schema,
+    { name, description, format, example, furtherExamples }: Schema,
     scalar: ScalarType,
     constraints: JsonObject,
   ) {
@@ -76,7 +76,7 @@ export function createSchemaRegistry(): SchemaRegistry {
       ...toScalarSchema(scalar),
       ...omitEmpty({ description, pattern, enum: values, format }),
       ...others,
-      ...(example === "" ? {} : { examples: [parseScalar(scalar, example)] }),
+      ...(example === "" ? {} : { examples: [example, ...furtherExamples].map((text) => parseScalar(scalar, text)) }),
     };
     return register(name, JSON.stringify(schema), () => schema);
   }

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/openapi/v1/options.proto.
  */
 export const file_hop_openapi_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chxob3Avb3BlbmFwaS92MS9vcHRpb25zLnByb3RvEg5ob3Aub3BlbmFwaS52MSJMCgZTY2hlbWESDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZmb3JtYXQYAyABKAkSDwoHZXhhbXBsZRgEIAEoCSJMCghQcm9wZXJ0eRIOCgZzY2hlbWEYASABKAkSFQoNZGVmYXVsdF92YWx1ZRgCIAEoCRIZChFyZXF1aXJlZF9pbl9xdWVyeRgDIAEoCCJFCglPcGVyYXRpb24SDwoHcmVhc29ucxgBIAMoCRInCgdoZWFkZXJzGAIgAygLMhYuaG9wLm9wZW5hcGkudjEuSGVhZGVyIlwKBkhlYWRlchIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnZhbHVlcxgDIAMoCRIOCgZmb3JtYXQYBCABKAkSDwoHZXhhbXBsZRgFIAEoCTpOCgZzY2hlbWESHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY+4wDIAMoCzIWLmhvcC5vcGVuYXBpLnYxLlNjaGVtYVIGc2NoZW1hOlkKCW9wZXJhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPyMAyABKAsyGS5ob3Aub3BlbmFwaS52MS5PcGVyYXRpb25SCW9wZXJhdGlvbjpVCghwcm9wZXJ0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY/YwDIAEoCzIYLmhvcC5vcGVuYXBpLnYxLlByb3BlcnR5Ughwcm9wZXJ0eWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chxob3Avb3BlbmFwaS92MS9vcHRpb25zLnByb3RvEg5ob3Aub3BlbmFwaS52MSJmCgZTY2hlbWESDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZmb3JtYXQYAyABKAkSDwoHZXhhbXBsZRgEIAEoCRIYChBmdXJ0aGVyX2V4YW1wbGVzGAUgAygJIkwKCFByb3BlcnR5Eg4KBnNjaGVtYRgBIAEoCRIVCg1kZWZhdWx0X3ZhbHVlGAIgASgJEhkKEXJlcXVpcmVkX2luX3F1ZXJ5GAMgASgIIkUKCU9wZXJhdGlvbhIPCgdyZWFzb25zGAEgAygJEicKB2hlYWRlcnMYAiADKAsyFi5ob3Aub3BlbmFwaS52MS5IZWFkZXIiXAoGSGVhZGVyEgwKBG5hbWUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGdmFsdWVzGAMgAygJEg4KBmZvcm1hdBgEIAEoCRIPCgdleGFtcGxlGAUgASgJOk4KBnNjaGVtYRIcLmdvb2dsZS5wcm90b2J1Zi5GaWxlT3B0aW9ucxj7jAMgAygLMhYuaG9wLm9wZW5hcGkudjEuU2NoZW1hUgZzY2hlbWE6WQoJb3BlcmF0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY/IwDIAEoCzIZLmhvcC5vcGVuYXBpLnYxLk9wZXJhdGlvblIJb3BlcmF0aW9uOlUKCHByb3BlcnR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxj9jAMgASgLMhguaG9wLm9wZW5hcGkudjEuUHJvcGVydHlSCHByb3BlcnR5YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * A named schema. Its type and constraints are those of the fields that refer to it, which must all be the same.
@@ -53,6 +53,13 @@ export type Schema = Message<"hop.openapi.v1.Schema"> & {
    * @generated from field: string example = 4;
    */
   example: string;
+
+  /**
+   * Other values that tools may offer, where further ones are valid too.
+   *
+   * @generated from field: repeated string further_examples = 5;
+   */
+  furtherExamples: string[];
 };
 
 /**
