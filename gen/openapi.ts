@@ -164,6 +164,14 @@ export interface components {
         /**
          * @description Slug of a chain, in any case, or its chain ID. Not every network has every chain.
          * @example polygon
+         * @example ethereum
+         * @example optimism
+         * @example arbitrum
+         * @example gnosis
+         * @example nova
+         * @example base
+         * @example linea
+         * @example polygonzk
          */
         ChainName: string;
         /**
