@@ -1,6 +1,10 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import type { openBrowserPage } from "../support/browser/browser-page.js";
+import {
+  findAccessibilityViolations,
+  measureHorizontalOverflow,
+  type openBrowserPage,
+} from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
 
@@ -51,8 +55,10 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     for (const operation of operations) await expandOperation(page, operation);
     expect(await page.locator(".errors-wrapper").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
-    await page.locator("nav a").click();
-    await page.waitForURL(`${gateway().url}/`);
+    // The list of schemas is folded.
+    expect(await page.locator(".json-schema-2020-12:visible").count()).toBe(0);
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Routes" }).click();
+    await page.waitForURL(`${gateway().url}/#routes`);
     await close();
   });
 
@@ -83,6 +89,42 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     expect(Math.abs(Number(body.deadline) - Number(deadline))).toBeLessThan(60);
     expect(Math.abs(Number(body.destinationDeadline) - Number(destinationDeadline))).toBeLessThan(60);
     expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test.each([
+    [320, "light"],
+    [390, "dark"],
+    [1280, "light"],
+    [1280, "dark"],
+  ] as const)("has no accessibility violations or overflow at %i px in the %s theme", async (width, colorScheme) => {
+    const { page, close } = await openDocs({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
+    expect(await findAccessibilityViolations(page)).toEqual([]);
+    const { execute } = await expandOperation(page, "getQuote");
+    await execute();
+    expect(await findAccessibilityViolations(page)).toEqual([]);
+    expect(await measureHorizontalOverflow(page)).toBeLessThanOrEqual(0);
+    await close();
+  });
+
+  test("offers the chains at the fields of chains", async () => {
+    const { page, close } = await openDocs();
+    const { field } = await expandOperation(page, "getQuote");
+    const id = await field("toChain").getAttribute("list");
+    const options = page.locator(`#${id} option`);
+    await options.first().waitFor({ state: "attached" });
+    const offered = await Promise.all((await options.all()).map((option) => option.getAttribute("value")));
+    expect(offered.toSorted()).toEqual([
+      "arbitrum",
+      "base",
+      "ethereum",
+      "gnosis",
+      "linea",
+      "nova",
+      "optimism",
+      "polygon",
+      "polygonzk",
+    ]);
     await close();
   });
 
