@@ -5,6 +5,7 @@ import type { ViewLocation, ViewName, ViewParameters } from "./location-hash.js"
 /** The page's names of parameters by their names in the API, where they differ. */
 const PAGE_NAMES: Readonly<Record<ViewName, Readonly<Record<string, string>>>> = {
   quote: { fromChain: "from", toChain: "to" },
+  compare: { fromChain: "from" },
   transfer: { transferHash: "of", transactionHash: "of", transferId: "id" },
   account: { account: "of", fromChain: "from", toChain: "to" },
   chains: {},
