@@ -1,4 +1,5 @@
-import { ApiError, buildPath } from "../shared/api/api-client.js";
+import { ApiError } from "../shared/api/api-client.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
 import { listDestinationChains, listSourceChains, listTokens, type Route } from "../shared/api/route-selection.js";

@@ -1,5 +1,6 @@
-import { ApiError, buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import { ApiError, fetchApiWithRetry } from "../shared/api/api-client.js";
 import type { FailureEvent, TransferPage, TransferStatusResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import { openWatch } from "../shared/api/open-watch.js";
 import type { StreamState } from "../shared/api/watch-stream.js";
 import { createElement } from "../shared/elements/dom.js";

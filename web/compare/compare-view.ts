@@ -1,5 +1,6 @@
-import { buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import { fetchApiWithRetry } from "../shared/api/api-client.js";
 import type { BatchQuotesResponse, DetailedQuoteResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
 import { listSourceChains, listTokens, type Route, selectNearestRoute } from "../shared/api/route-selection.js";

@@ -1,5 +1,6 @@
-import { ApiError, buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import { ApiError, fetchApiWithRetry } from "../shared/api/api-client.js";
 import type { DetailedQuoteResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
 import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";

@@ -1,5 +1,6 @@
-import { buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import { fetchApiWithRetry } from "../shared/api/api-client.js";
 import type { BatchQuotesResponse, DetailedQuoteResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import { getElement } from "../shared/elements/dom.js";
 import { formatAmount, groupThousands } from "../shared/format/amounts.js";
 import { sleep } from "../shared/format/time.js";

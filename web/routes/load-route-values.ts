@@ -1,5 +1,6 @@
-import { buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import { fetchApiWithRetry } from "../shared/api/api-client.js";
 import type { BatchQuotesResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import { toNetworkParameter } from "../shared/api/network.js";
 import { listSourceChains } from "../shared/api/route-selection.js";
 import { fetchTokenPrice, type PricedToken } from "../shared/api/token-price.js";

@@ -1,4 +1,4 @@
-import { buildPath } from "../shared/api/api-client.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
 import {

@@ -1,5 +1,6 @@
-import { ApiError, type ApiResponse, buildPath, fetchApi } from "../shared/api/api-client.js";
+import { ApiError, type ApiResponse, fetchApi } from "../shared/api/api-client.js";
 import type { FailureEvent, TransferStatusResponse, UnknownTransfer } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals } from "../shared/api/cached-loaders.js";
 import { openWatch } from "../shared/api/open-watch.js";
 import type { StreamState } from "../shared/api/watch-stream.js";

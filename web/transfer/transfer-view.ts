@@ -1,4 +1,4 @@
-import { buildPath } from "../shared/api/api-client.js";
+import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
 import { buildCurlStreamCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";

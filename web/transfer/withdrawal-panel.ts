@@ -1,5 +1,6 @@
-import { buildPath, fetchApi } from "../shared/api/api-client.js";
+import { fetchApi } from "../shared/api/api-client.js";
 import type { TransferStatusResponse, WithdrawalResponse } from "../shared/api/api-types.js";
+import { buildPath } from "../shared/api/build-path.js";
 import { buildCastCommand } from "../shared/api/shell-commands.js";
 import { createCommandBox } from "../shared/elements/command-box.js";
 import { createElement, waitUntilVisible } from "../shared/elements/dom.js";

@@ -1,4 +1,5 @@
-import { buildPath, fetchApiWithRetry } from "./api-client.js";
+import { fetchApiWithRetry } from "./api-client.js";
+import { buildPath } from "./build-path.js";
 import { toNetworkParameter } from "./network.js";
 import type { Route } from "./route-selection.js";
 

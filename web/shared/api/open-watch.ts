@@ -1,4 +1,4 @@
-import { buildPath } from "./api-client.js";
+import { buildPath } from "./build-path.js";
 import { followStream, type PageVisibility, type WatchHandlers } from "./watch-stream.js";
 
 /**

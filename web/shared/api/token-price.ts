@@ -1,5 +1,6 @@
-import { buildPath, fetchApiWithRetry } from "./api-client.js";
+import { fetchApiWithRetry } from "./api-client.js";
 import type { DetailedQuoteResponse } from "./api-types.js";
+import { buildPath } from "./build-path.js";
 import { toNetworkParameter } from "./network.js";
 import { listDestinationChains, listSourceChains, type Route } from "./route-selection.js";
 
