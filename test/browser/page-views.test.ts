@@ -1,4 +1,5 @@
 import { describe, expect, inject, test } from "vitest";
+import { buildQuoteSnippets } from "../../web/shared/api/quote-snippets.js";
 import { findAccessibilityViolations, measureHorizontalOverflow, VIEWPORTS } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
@@ -191,20 +192,26 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("shows and copies equivalent shell commands", async () => {
+  test("shows and copies the same quote in several languages", async () => {
     const { page, close } = await open("/#quote?token=USDT&from=polygon&to=arbitrum&amount=25&slippage=0.5", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    await page.locator("#quote-terminal .command").first().waitFor();
-    await page.getByRole("button", { name: "Copy the curl command" }).click();
-    await page.locator("#quote-terminal [role=status]", { hasText: "was copied" }).waitFor();
-    const query = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5&view=FULL";
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`curl '${gateway().url}/v1/quote?${query}'`);
-    const message =
-      '{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5,"view":"FULL"}';
-    expect(await page.locator("#quote-terminal code").last().textContent()).toBe(
-      `grpcurl -plaintext -d '${message}' ${new URL(gateway().url).host} hop.bridge.v1.BridgeService/GetQuote`,
+    await page.locator("#quote-terminal .command").waitFor();
+    const query = { amount: "25000000", token: "USDT", fromChain: "polygon", toChain: "arbitrum", slippage: "0.5" };
+    const examples = Object.entries(buildQuoteSnippets(gateway().url, query));
+    expect(examples.map(([language]) => language)).toEqual(
+      await page.locator("#quote-terminal label").allTextContents(),
     );
+    for (const [language, example] of examples) {
+      await page.getByRole("radio", { name: language, exact: true }).check();
+      await page.getByRole("button", { name: `Copy the ${language} example` }).click();
+      await page.locator("#quote-terminal [role=status]", { hasText: `The ${language} example was copied.` }).waitFor();
+      expect(await page.evaluate("navigator.clipboard.readText()")).toBe(example);
+    }
+    // Another quote keeps the language.
+    await page.locator("#quote-amount").fill("26");
+    await page.locator("#quote-terminal code", { hasText: "26000000" }).waitFor();
+    expect(await page.getByRole("radio", { name: "grpcurl" }).isChecked()).toBe(true);
     await close();
   });
 

@@ -99,14 +99,5 @@ export function toQueryParameters(input: QuoteInput, amount: string): Readonly<R
     toChain: to,
     slippage,
     network: toNetworkParameter(network),
-    view: "FULL",
   };
-}
-
-/** Converts query parameters to the equivalent gRPC message in JSON. */
-export function toGrpcMessage(parameters: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
-  const entries = Object.entries(parameters).filter(([, value]) => value !== "");
-  // Anything that is not a plain number is passed on as it is: the service explains what is wrong with it.
-  const isNumber = (name: string, value: string): boolean => name === "slippage" && /^[0-9]+(\.[0-9]+)?$/.test(value);
-  return Object.fromEntries(entries.map(([name, value]) => [name, isNumber(name, value) ? Number(value) : value]));
 }

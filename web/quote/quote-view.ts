@@ -3,21 +3,15 @@ import type { DetailedQuoteResponse } from "../shared/api/api-types.js";
 import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
-import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
-import { createCommandBox } from "../shared/elements/command-box.js";
+import { buildQuoteSnippets } from "../shared/api/quote-snippets.js";
+import { ExampleBox } from "../shared/elements/command-box.js";
 import { createElement, getElement } from "../shared/elements/dom.js";
 import { createErrorBox } from "../shared/elements/error-box.js";
 import { AmountError, formatAmount, parseAmount } from "../shared/format/amounts.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
 import { type AmountPresets, QuoteForm } from "./quote-form.js";
-import {
-  describeRouteChange,
-  resolveQuoteInput,
-  toGrpcMessage,
-  toQueryParameters,
-  toViewParameters,
-} from "./quote-input.js";
+import { describeRouteChange, resolveQuoteInput, toQueryParameters, toViewParameters } from "./quote-input.js";
 import { estimateMaxAmount } from "./quote-limits.js";
 import { describeQuote, renderQuote } from "./quote-result.js";
 import { createRateCurvePanel } from "./rate-curve-panel.js";
@@ -39,7 +33,7 @@ export class QuoteView implements View {
   readonly #waitNotice = getElement("quote-wait", HTMLElement);
   readonly #routeNotice = getElement("quote-notice", HTMLElement);
   readonly #curve = createRateCurvePanel();
-  readonly #showCommands = createCommandBox(getElement("quote-terminal", HTMLElement));
+  readonly #examples = new ExampleBox(getElement("quote-terminal", HTMLElement), "The same quote in your language");
   readonly #form: QuoteForm;
   #current: AbortController | undefined;
   #previous: ViewParameters = new Map();
@@ -97,12 +91,8 @@ export class QuoteView implements View {
     this.#form.fill(input, routes, decimals);
 
     const query = toQueryParameters(input, String(parseAmount(input.amount, decimals ?? 0)));
-    const path = buildPath("/v1/quote", query);
-    const { origin } = location;
-    this.#showCommands({
-      curl: buildCurlCommand(origin, path),
-      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.quote, toGrpcMessage(query)),
-    });
+    this.#examples.show(buildQuoteSnippets(location.origin, query));
+    const path = buildPath("/v1/quote", { ...query, view: "FULL" });
     const response = await fetchApiWithRetry<DetailedQuoteResponse>(path, signal, onRetry);
     this.#form.offerPresets(toPresets(response.body, decimals));
     this.#answer.replaceChildren(...renderQuote(response, input, decimals));
@@ -128,7 +118,7 @@ export class QuoteView implements View {
   #showError(error: unknown, onRetry: () => void): void {
     this.#curve.hide();
     // Without a valid amount there is no request to show.
-    if (error instanceof AmountError) this.#showCommands({});
+    if (error instanceof AmountError) this.#examples.show({});
     const field = error instanceof AmountError ? "amount" : error instanceof ApiError ? error.field : undefined;
     const message = (error as Error).message;
     if (field !== undefined) this.#form.showFieldError(field, message);

@@ -89,7 +89,7 @@ async function fetchCurvePoints(
   signal: AbortSignal,
 ): Promise<readonly CurvePoint[]> {
   try {
-    const path = buildPath("/v1/quotes", { ...query, receiveAmount: "", amount: amounts.map(String) });
+    const path = buildPath("/v1/quotes", { ...query, receiveAmount: "", amount: amounts.map(String), view: "FULL" });
     const { body } = await fetchApiWithRetry<BatchQuotesResponse<DetailedQuoteResponse>>(path, signal);
     return toCurvePoints(amounts, body.results);
   } catch (error) {

@@ -3,7 +3,6 @@ import { DEFAULT_ROUTE, getTypicalAmount } from "../../../../web/quote/default-q
 import {
   describeRouteChange,
   resolveQuoteInput,
-  toGrpcMessage,
   toQueryParameters,
   toViewParameters,
 } from "../../../../web/quote/quote-input.js";
@@ -97,7 +96,7 @@ describe("quote input", () => {
     );
   });
 
-  test("is converted to query parameters and a gRPC message", () => {
+  test("is converted to query parameters", () => {
     const query = toQueryParameters(input, "500");
     expect(query).toEqual({
       amount: "500",
@@ -106,19 +105,9 @@ describe("quote input", () => {
       toChain: "linea",
       slippage: "1",
       network: "",
-      view: "FULL",
-    });
-    expect(toGrpcMessage(query)).toEqual({
-      amount: "500",
-      token: "ETH",
-      fromChain: "ethereum",
-      toChain: "linea",
-      slippage: 1,
-      view: "FULL",
     });
     const received = toQueryParameters({ ...input, amountKind: "receive" }, "500");
     expect(received).toMatchObject({ receiveAmount: "500" });
     expect(received).not.toHaveProperty("amount");
-    expect(toGrpcMessage({ slippage: "1e1" })).toEqual({ slippage: "1e1" });
   });
 });
