@@ -77,10 +77,7 @@ async function checkAttestations(
 ): Promise<DependencyReport> {
   const name = "attestations";
   if (attestations === undefined) return { name, state: "off" };
-  const report = await attempt(name, timeoutMs, async () => {
-    const outage = await attestations.findOutage();
-    if (outage !== undefined) throw new Error(outage);
-  });
+  const report = await attempt(name, timeoutMs, () => attestations.check());
   return report.state === "ok" ? report : { ...report, remedy: "ATTESTATION_API_URL=off" };
 }
 

@@ -16,6 +16,7 @@ type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
 const ATTESTATION_PATTERN = /^0x(?:[0-9a-f]{2}){1,4096}$/i;
 /** The message by which `findOutage` tells whether the source works. */
 const PROBED_MESSAGE = buildSampleCctpMessage("ethereum")?.hash ?? "";
+const UNKNOWN_ATTESTATION = "does not know messages that it has attested";
 const ABSENT_TTL_MS = 60_000;
 /** How long a message that waits for its attestation is not asked for again. Circle accepts 35 requests a second. */
 const WAITING_TTL_MS = 10_000;
@@ -109,7 +110,16 @@ export class AttestationClient {
     const isFailing = (): boolean => this.#probe.health().state === "failing";
     const entry = cached ?? (isFailing() ? undefined : await this.#probe.get().catch(() => undefined));
     if (entry === undefined || isFailing()) return "does not respond";
-    return entry.value ? undefined : "does not know messages that it has attested";
+    return entry.value ? undefined : UNKNOWN_ATTESTATION;
+  }
+
+  /**
+   * Checks, for operators, what `findOutage` tells callers.
+   * @throws UpstreamError how the source fails, in words without a URL; Error if it does not know what it has attested
+   */
+  async check(): Promise<void> {
+    const { value: isKnown } = await this.#probe.get();
+    if (!isKnown) throw new Error(UNKNOWN_ATTESTATION);
   }
 
   /** Returns the health of the source; failing if the last request for any message failed. */

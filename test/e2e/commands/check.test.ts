@@ -98,7 +98,7 @@ describe("hop-gateway check", () => {
     expect(rows.get("prices")).toEqual(["failing", "connection refused"]);
     expect(rows.get("chainlink_ethereum")?.[0]).toBe("off");
     expect(rows.get("explorer")).toEqual(["failing", "connection refused"]);
-    expect(rows.get("attestations")).toEqual(["failing", "does not respond"]);
+    expect(rows.get("attestations")).toEqual(["failing", "connection refused"]);
     expect(rows.get("index")).toEqual(["failing", "its folder is not there, or may not be written to"]);
     expect(rows.get("Redis")).toEqual(["failing", "ECONNREFUSED"]);
     expect(rows.get("open files")?.[0]).toMatch(/^ok$|^failing$/);

@@ -1,6 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { checkClock, checkDependencies } from "../../../src/commands/check-dependencies.js";
 import { loadConfig } from "../../../src/config/config.js";
+import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 const chainsWith = (...ages: readonly (number | undefined)[]) =>
   ages.map((ageSeconds, index) => {
@@ -27,6 +28,23 @@ test.each([
 test("the clock is not compared where blocks may have any age", () => {
   expect(checkClock(chainsWith(400, 400), { maxBlockAgeMs: 0 }).state).toBe("off");
 });
+
+test.each<[string, number, string, string]>([
+  ["refuses the key", 401, "{}", "answered 401: the key is not accepted"],
+  ["answers a page", 200, "<!doctype html>", "answered an HTML page"],
+  ["throttles", 429, "", "answered 429: too many requests"],
+])(
+  "the source of attestations that %s is reported with how it fails, and without its URL",
+  async (_, status, body, detail) => {
+    const stub = await startHttpStub((_, response) => response.writeHead(status).end(body));
+    onTestFinished(() => stub.close());
+    const off = { ASSETS_URL: "off", EXPLORER_API_URL: "off", PRICE_SOURCES: "assets" };
+    const config = loadConfig({ ...off, ATTESTATION_API_URL: `${stub.url}/secret-key` });
+    const reports = await checkDependencies(config, "mainnet", 60_000);
+    const report = reports.find(({ name }) => name === "attestations");
+    expect(report).toEqual({ name: "attestations", state: "failing", detail, remedy: "ATTESTATION_API_URL=off" });
+  },
+);
 
 test("open files are counted without a report, which would resolve the host names of all peers meanwhile", async () => {
   const getReport = vi.spyOn(process.report, "getReport");

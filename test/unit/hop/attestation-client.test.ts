@@ -157,6 +157,18 @@ describe("an outage of the attestation source", () => {
     // Only what quotes need counts as a failing source.
     expect(attestations.health().state).toBe("unknown");
   });
+
+  test.each([
+    ["how it fails", unavailable, "answered 503"],
+    ["that its answer has no usable form", { attestation: 5 }, "the attestation has an unexpected format"],
+    ["that it has forgotten what it attested", notFound, "does not know messages that it has attested"],
+  ])("tells operators %s", async (_, answer, message) => {
+    await expect(setup([answer]).attestations.check()).rejects.toThrow(message);
+  });
+
+  test("is none for operators where the source has what it attested", async () => {
+    await expect(setup([{ attestation: "0xab" }]).attestations.check()).resolves.toBeUndefined();
+  });
 });
 
 test("reports the health of the last requests", async () => {
