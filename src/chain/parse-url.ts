@@ -11,3 +11,15 @@ export function parseUrl(text: string): URL | undefined {
     return undefined;
   }
 }
+
+/**
+ * Returns a URL to which paths are appended: http or https, without a user, a query, a fragment or a slash at the end, and in
+ * ASCII, so that it fits into a header. Returns undefined when the text is none.
+ */
+export function parseBaseUrl(text: string): string | undefined {
+  const url = parseUrl(text);
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return undefined;
+  // The parts that are empty are in the text all the same: `http://host?`.
+  if (url.username !== "" || url.password !== "" || /[?#]/.test(url.href)) return undefined;
+  return url.href.replace(/\/+$/, "");
+}

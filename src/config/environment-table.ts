@@ -1,5 +1,6 @@
 import { DEFAULT_CUSTOM_ENDPOINT_LIMITS } from "../chain/custom-endpoints/custom-endpoints.js";
 import { type CustomUrlPolicy, DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
+import { parseBaseUrl } from "../chain/parse-url.js";
 import { getNetwork } from "../hop/networks.js";
 import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/database/postgres-location.js";
 import {
@@ -254,13 +255,20 @@ export const environmentTable = {
     (text) => (text === "true" || text === "false" ? { value: text === "true" } : undefined),
   ),
   /** undefined: errors have no links. */
-  docsUrl: createUrlOrOffVariable({
-    name: "DOCS_URL",
-    defaultValue: undefined,
-    defaultText: "`off`",
-    description:
-      "base URL of this documentation, such as that of the folder `docs` in a repository: errors then link to the section of their reason in `errors.md`, and `/openapi.json` to the pages; see [Errors](errors.md)",
-  }),
+  docsUrl: createVariable<string | undefined>(
+    {
+      name: "DOCS_URL",
+      defaultValue: undefined,
+      defaultText: "`off`",
+      description:
+        "base URL of this documentation, such as that of the folder `docs` in a repository: errors then link to the section of their reason in `errors.md`, and `/openapi.json` to the pages; see [Errors](errors.md)",
+    },
+    "off or an http(s) URL without a user, a query or a fragment",
+    (text) => {
+      const value = text === "off" ? undefined : parseBaseUrl(text);
+      return text === "off" || value !== undefined ? { value } : undefined;
+    },
+  ),
   customRpcUrlPolicy: createChoiceVariable(
     {
       name: "CUSTOM_RPC_URLS",

@@ -1,5 +1,6 @@
 import { cors } from "@connectrpc/connect";
 import type { CachePolicy } from "../../operations/operation.js";
+import type { DocsLocation } from "./error-mapping.js";
 
 /** Alternating names and values: the flat form that Node.js writes without checking each entry. */
 export type HeaderList = readonly string[];
@@ -30,17 +31,19 @@ export function buildSharedHeaders(): string[] {
 export function buildCommonHeaders({
   requestId,
   rateLimitHeaders,
-}: {
+  docsUrl,
+}: DocsLocation & {
   readonly requestId: string;
   readonly rateLimitHeaders: HeaderList;
 }): string[] {
+  const exposed = rateLimitHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT;
   const headers = [
     "x-request-id",
     requestId,
     "access-control-allow-origin",
     "*",
     "access-control-expose-headers",
-    rateLimitHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT,
+    docsUrl === undefined ? exposed : `${exposed}, Link`,
     "x-content-type-options",
     "nosniff",
   ];

@@ -187,7 +187,7 @@ export function sendTrailersOnly({ res, context }: HttpExchange, status: HeaderL
  * Formats a complete HTTP/1.1 response, for a connection whose input is not a valid request. It closes the connection.
  */
 export function formatRawErrorResponse(
-  values: Parameters<typeof buildCommonHeaders>[0] & DocsLocation,
+  values: Parameters<typeof buildCommonHeaders>[0],
   status: number,
   error: ServiceError,
   headers: HeaderList,

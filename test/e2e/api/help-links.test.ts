@@ -77,6 +77,9 @@ describe.each([
     const response = await fetch(`${gateway.url}${path}`);
     const links = toLinks(reason).map((url) => `<${url}>; rel="help"`);
     expect([response.headers.get("link")].filter((link) => link !== null)).toEqual(links);
+    // Pages of another origin may read it.
+    const exposed = response.headers.get("access-control-expose-headers")?.split(", ");
+    expect(exposed?.filter((name) => name === "Link")).toHaveLength(links.length);
   });
 
   test("about what is no HTTP request have the link as a header", async () => {

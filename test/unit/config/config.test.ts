@@ -184,6 +184,16 @@ describe("loadConfig", () => {
     }
   });
 
+  test("accepts as base of the documentation only what can be linked in a header", () => {
+    expect(loadConfig({ DOCS_URL: "https://docs.example/日本/" }).docsUrl).toBe(
+      "https://docs.example/%E6%97%A5%E6%9C%AC",
+    );
+    expect(loadConfig({ DOCS_URL: "off" }).docsUrl).toBeUndefined();
+    expect(collectProblems({ DOCS_URL: "https://user:secret@docs.example" })).toEqual([
+      "DOCS_URL is not off or an http(s) URL without a user, a query or a fragment",
+    ]);
+  });
+
   test.each(["[]", "null", '{"ETH":"3000"}', '{"ETH":0}', "{", '{"ETH":1e999}'])("rejects TOKEN_PRICES %s", (text) => {
     expect(collectProblems({ TOKEN_PRICES: text })).toEqual(["TOKEN_PRICES is not a JSON object of positive numbers"]);
   });
