@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { parseUrl } from "../chain/parse-url.js";
+import { parseBaseUrl } from "../chain/parse-url.js";
 import { NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
 
 export const COMMAND_NAMES = ["serve", "check", "compare", "replay", "index"] as const;
@@ -166,10 +166,10 @@ function parseReplayOptions(values: OptionValues): Omit<ReplayOptions, "isJson">
 
 /** Returns the URL without a slash at the end. */
 function parseServerOption(name: string, text = ""): string {
-  const url = parseUrl(text);
-  if (!/^https?:$/.test(url?.protocol ?? "") || url?.username !== "" || url.search !== "" || url.hash !== "")
+  const url = parseBaseUrl(text);
+  if (url === undefined)
     throw new UsageError(`${name} must be the URL of a server: http or https, without a user, a query or a fragment`);
-  return text.replace(/\/+$/, "");
+  return url;
 }
 
 /** @param expected describes an element */

@@ -23,6 +23,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
 type FieldRule = "exact" | "moving" | "time";
 interface Rules {
   readonly isQuote: boolean;
+  /** Whether what is sent was computed for what is to arrive. */
+  readonly isExactOutput: boolean;
   readonly tolerancePercent: number;
 }
 
@@ -47,10 +49,11 @@ export function compareAnswers(
   if (old.status >= 400) return [];
   const forms = [old, current].map(({ body }) => describeForm(body));
   if (forms[0] !== forms[1]) return [{ field: "body", kind: "value", old: forms[0], new: forms[1] }];
-  const [pathname = ""] = path.split("?");
+  const [pathname = "", query = ""] = path.split("?");
   const isRoutes = pathname.endsWith("/available-routes");
   const [before, after] = [old, current].map(({ body }) => (isRoutes ? indexRoutes(body) : body));
-  return compareValues("", before, after, { isQuote: /\/quotes?$/.test(pathname), tolerancePercent });
+  const isExactOutput = /(^|&)receive_?amount=/i.test(query);
+  return compareValues("", before, after, { isQuote: /\/quotes?$/.test(pathname), isExactOutput, tolerancePercent });
 }
 
 function describeForm(body: unknown): string {
@@ -98,7 +101,7 @@ function compareScalars(field: string, old: unknown, current: unknown, rules: Ru
   const [before, after] = [toNumber(old), toNumber(current)];
   // A number that becomes a string is another type for the clients that read it.
   if (before === undefined || after === undefined || typeof old !== typeof current) return [difference];
-  const rule = findRule(field, rules.isQuote);
+  const rule = findRule(field, rules);
   if (rule === "time")
     return Math.abs(after - before) > MAX_TIME_DIFFERENCE_SECONDS ? [{ ...difference, kind: "time" }] : [];
   if (before === 0) return [difference];
@@ -107,10 +110,10 @@ function compareScalars(field: string, old: unknown, current: unknown, rules: Ru
   return isTolerated ? [] : [{ ...difference, relativePercent }];
 }
 
-function findRule(field: string, isQuote: boolean): FieldRule {
+function findRule(field: string, { isQuote, isExactOutput }: Rules): FieldRule {
   const [name = ""] = /\w+$/.exec(field) ?? [];
   if (name.endsWith("Usd")) return "moving";
-  if (!isQuote || /^(amount|amountIn|slippage)$/.test(name)) return "exact";
+  if (!isQuote || /^(amount|slippage)$/.test(name) || (name === "amountIn" && !isExactOutput)) return "exact";
   return /(deadline|At)$/i.test(name) ? "time" : "moving";
 }
 

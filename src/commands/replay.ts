@@ -36,7 +36,8 @@ const USUAL_MILLIDOLLARS = 2_000_000;
 
 /**
  * Sends the same GET requests to two servers, one after the other, and prints by field how the answers differ.
- * @returns the exit code: 0 when all answers are equal, 1 when one differs, 3 when nothing could be compared
+ * @returns the exit code: 0 when all answers are equal, 1 when one differs, 3 when nothing could be compared: there were only
+ * errors
  * @throws UsageError for a file that is not a list of paths
  */
 export async function replayRequests(
@@ -51,7 +52,8 @@ export async function replayRequests(
   }
   output.write(options.isJson ? formatJson(options, outcomes) : formatSummary(outcomes));
   if (outcomes.some(({ result }) => result === "different")) return EXIT_CODES.different;
-  return outcomes.some(({ result }) => result === "equal") ? EXIT_CODES.equal : EXIT_CODES.nothingCompared;
+  const hasEqual = outcomes.some((outcome) => outcome.result === "equal" && outcome.new.status < 400);
+  return hasEqual ? EXIT_CODES.equal : EXIT_CODES.nothingCompared;
 }
 
 async function* planRequests(options: ReplayOptions): AsyncGenerator<Planned> {
@@ -100,15 +102,27 @@ async function readPaths(file: string): Promise<readonly string[]> {
 }
 
 async function replay(path: string, options: ReplayOptions): Promise<Outcome> {
+  const request = hideEndpoints(path);
   const [old, current] = await Promise.allSettled([fetchAnswer(options.old, path), fetchAnswer(options.new, path)]);
   const reasons = Object.entries({ old, new: current }).flatMap(([side, { status, ...rest }]) =>
     "reason" in rest ? [`the ${side} server: ${getErrorMessage(rest.reason)}`] : [],
   );
   if (old.status === "rejected" || current.status === "rejected")
-    return { request: path, result: "failed", reason: reasons.join("; ") };
+    return { request, result: "failed", reason: reasons.join("; ") };
+  if (old.value.status === current.value.status) {
+    const { status } = old.value;
+    if (status >= 500) return { request, result: "failed", reason: `both servers answered ${status}` };
+    if (status < 400 && old.value.body === undefined && current.value.body === undefined)
+      return { request, result: "failed", reason: "both servers answered something that is not JSON" };
+  }
   const differences = compareAnswers(path, old.value, current.value, options.tolerancePercent);
   const result = differences.length === 0 ? "equal" : "different";
-  return { request: path, result, old: old.value, new: current.value, differences };
+  return { request, result, old: old.value, new: current.value, differences };
+}
+
+/** Hides the RPC endpoints that a request names: their URLs contain keys of callers. */
+function hideEndpoints(path: string): string {
+  return path.replace(/([?&]rpc_?url[^=&]*=)[^&]*/gi, "$1***");
 }
 
 /**

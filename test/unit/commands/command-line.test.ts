@@ -69,7 +69,10 @@ describe("parseCommandLine", () => {
       "replay --old http://a",
       "--new must be the URL of a server: http or https, without a user, a query or a fragment",
     ],
-    ...["ftp://a", "a:80", "http://user:secret@a", "http://a?key=secret", "http://a#b"].map((url): [string, string] => [
+    ...[
+      ...["ftp://a", "a:80", "http://user:secret@a", "http://:secret@a"],
+      ...["http://a?key=secret", "http://a#b", "http://a?", "http://a#"],
+    ].map((url): [string, string] => [
       `replay --old ${url} --new http://b`,
       "--old must be the URL of a server: http or https, without a user, a query or a fragment",
     ]),

@@ -44,6 +44,12 @@ test("finds dollars of a status equal within the tolerance, and no others", () =
   expect(compare(STATUS, { amountUsd: 100 }, { amountUsd: 102 }, 2)).toEqual([]);
 });
 
+test("finds what is sent for an exact output equal within the tolerance", () => {
+  const path = "/v1/quote?token=ETH&receiveAmount=1000";
+  expect(compare(path, { amountIn: "1000000" }, { amountIn: "1000001" })).toEqual([]);
+  expect(compare(path, { amountIn: "1000000" }, { amountIn: "1010000" })).toMatchObject([{ field: "amountIn" }]);
+});
+
 test("names fields that only one answer has, with their path", () => {
   const old = { estimatedRecieved: "1", details: { limits: { a: 1 } }, transfers: [{ id: 1 }] };
   const current = {

@@ -145,6 +145,33 @@ describe("with a file", () => {
     expect(code).toBe(3);
   });
 
+  test.each<[string, Handler, number, string]>([
+    ["errors of the servers", (_, response) => sendJson(response, {}, 500), 3, "both servers answered 500"],
+    ["pages", (_, response) => void response.end("<html>"), 3, "both servers answered something that is not JSON"],
+  ])("does not compare %s", async (_, server, code, reason) => {
+    const found = await replay(server, server, { lines: "/v1/quote?amount=1000" });
+    expect(found.output).toBe(`not compared: /v1/quote?amount=1000: ${reason}\n0 equal, 0 different, 1 not compared\n`);
+    expect(found.code).toBe(code);
+  });
+
+  test("exits with 3 where both servers refuse every request, and with 0 where they refuse some", async () => {
+    const refuseOne: Handler = (request, response) =>
+      request.url?.includes("=1000") ? sendJson(response, {}, 400) : serve(1)(request, response);
+    const refused = await replay(refuseOne, refuseOne, { lines: "/v1/quote?amount=1000" });
+    expect(refused.output).toContain("1 equal, 0 different, 0 not compared\n");
+    expect(refused.code).toBe(3);
+    expect((await replay(refuseOne, refuseOne, { lines })).code).toBe(0);
+  });
+
+  test.each([true, false])("sends the RPC endpoints of a request, and prints none (JSON: %s)", async (isJson) => {
+    const names = ["rpcUrl[optimism]", "rpcUrl%5Bbase%5D", "rpc_url[gnosis]"];
+    const path = `/v1/quote?amount=1000&${names.map((name) => `${name}=https://a.example/KEY`).join("&")}&slippage=0.5`;
+    const { output, newRequests } = await replay(serve(1), serve(2), { lines: path, isJson });
+    expect(newRequests).toEqual([`GET ${path}`]);
+    expect(output).toContain(`/v1/quote?amount=1000&${names.map((name) => `${name}=***`).join("&")}&slippage=0.5`);
+    expect(output).not.toContain("KEY");
+  });
+
   test.each([
     ["https://host.example/v1/quote", "--file: line 1 is not the path of a GET request"],
     ["/v1/quote\nPOST /v1/quote", "--file: line 2 is not the path of a GET request"],
