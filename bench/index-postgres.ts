@@ -11,7 +11,7 @@ import { TransferIndex } from "../src/transfers/index/transfer-index.js";
 import { startPostgres } from "../test/replicas/support/postgres-server.js";
 import { ACCOUNT_SQL, fillIndex, KEY_SQL } from "./support/postgres-fill.js";
 
-// Measures look-ups, pages and delivery times of an index in PostgreSQL, which it fills first. The server is its own, and its
+// Measures look-ups, pages, delivery times and the trees of withdrawals of an index in PostgreSQL, which it fills first. The server is its own, and its
 // data are removed at the end, or kept for the next run: DATA_DIRECTORY=<folder>. Or it uses an empty database of another server:
 //   INDEX=postgres://... TRANSFERS=10000000 npm run bench:index-postgres
 
@@ -126,6 +126,16 @@ try {
             .entries,
       ),
     );
+  const sends = await Promise.all(
+    Array.from({ length: PAGES }, async (_, number) => (await index.reader.findByTransferId(ids(number)))[0]?.sent),
+  );
+  const collected = sends.filter((each) => each?.kind === "l2");
+  await measure("tree of 1,000 transfers, by one of them", PAGES, (n) =>
+    find(async (reader) => {
+      const query = collected[n % collected.length];
+      return (query && (await reader.readTree(query))?.leaves) ?? [];
+    }),
+  );
   await measure("by an unknown transaction hash", LOOKUPS, () => {
     const unknown = `0x${randomBytes(32).toString("hex")}`;
     return find((reader) => reader.findByTransactionHash(unknown));

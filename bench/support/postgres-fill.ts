@@ -15,6 +15,11 @@ const DELIVERY_SECONDS = 60;
 /** A transfer in a hundred has not been delivered. */
 const PENDING = "i % 100 = 7";
 const TOKEN = "(array['ETH', 'USDC.e', 'USDT', 'DAI'])[1 + i / 9 % 4]";
+/** Bridges: every chain sends each of the four tokens to one other chain. */
+const BRIDGES = 36;
+/** Transfers of one root. */
+const LEAVES = 1_000;
+const TREE_INDEX = `i / ${BRIDGES} % ${LEAVES}`;
 /** Transfers of an ordinary account. */
 const TRANSFERS_PER_ACCOUNT = 100;
 
@@ -45,23 +50,35 @@ export async function fillIndex({ pool, chainIds, transfers }: FillOptions): Pro
   const account = `case i % 10 when 0 then ${ACCOUNT_SQL.frequent()} when 1 then ${ACCOUNT_SQL.single("i")}
     else ${ACCOUNT_SQL.ordinary("i", transfers)} end`;
   const sends = `insert into sends (chain_id, block_number, log_index, transaction_hash, kind, token, arrival_key,
-      destination_chain_id, recipient, amount, amount_out_min, deadline, bonder_fee, relayer, account, timestamp)
-    select ${chain("i")}, 2 + i / 100, i % 100, ${KEY_SQL.send("i")}, case ${chain("i")} when 1 then 'l1' else 'l2' end,
+      destination_chain_id, recipient, amount, amount_out_min, deadline, bonder_fee, relayer, account, timestamp,
+      transfer_nonce, tree_index)
+    select ${chain("i")}, 2 + i / 100, i % 100 * 2, ${KEY_SQL.send("i")}, case ${chain("i")} when 1 then 'l1' else 'l2' end,
       ${TOKEN}, ${KEY_SQL.transferId("i")}, ${chain("i + 1")}, address, '1234567890123456789', '1234567890123456',
-      '${START_SECONDS}', '123456789012345', null, address, ${START_SECONDS} + i / 10
+      '${START_SECONDS}', '123456789012345', null, address, ${START_SECONDS} + i / 10,
+      case ${chain("i")} when 1 then null else ${sha256("'nonce' || i")} end,
+      case ${chain("i")} when 1 then null else ${TREE_INDEX} end
     from (select i, ${account} as address from $series) as numbers`;
   const deliveries = `insert into deliveries
       (chain_id, block_number, log_index, transaction_hash, token, arrival_key, bonder, timestamp)
     select ${chain("i + 1")}, 2 + i / 100, i % 100, ${KEY_SQL.delivery("i")}, ${TOKEN}, ${KEY_SQL.transferId("i")},
       substr(${sha256("'bonder' || i % 10")}, 1, 20), ${START_SECONDS + DELIVERY_SECONDS} + i / 10
     from $series where not (${PENDING})`;
+  // Each after the last leaf of its root.
+  const commits = `insert into commits (chain_id, block_number, log_index, transaction_hash, token, destination_chain_id,
+      root_hash, total_amount, committed_at)
+    select ${chain("i")}, 2 + i / 100, i % 100 * 2 + 1, ${KEY_SQL.send("i")}, ${TOKEN}, ${chain("i + 1")},
+      ${sha256("'root' || i")}, '1234567890123456789000', ${START_SECONDS} + i / 10
+    from $series where ${chain("i")} <> 1 and ${TREE_INDEX} = ${LEAVES - 1}`;
   const fill = async (table: string, insert: string): Promise<void> => {
     const connection = await pool.connect();
     await fillTable(connection, table, insert, transfers).finally(() => connection.release());
   };
-  await Promise.all([fill("sends", sends), fill("deliveries", deliveries)]);
+  await Promise.all([fill("sends", sends), fill("deliveries", deliveries), fill("commits", commits)]);
   for (const chainId of chainIds)
-    await pool.query(`insert into cursors values (${chainId}, 0, 0, ${transfers}, ${transfers}, ${Date.now()})`);
+    await pool.query(
+      `insert into cursors (chain_id, from_block, from_timestamp, to_block, final_to, observed_at, commits_to_block)
+        values (${chainId}, 0, 0, ${transfers}, ${transfers}, ${Date.now()}, ${transfers})`,
+    );
 }
 
 async function fillTable(
