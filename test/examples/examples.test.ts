@@ -100,6 +100,8 @@ test("the service answers every request of the examples", () => {
 
 /** States of seeded transfers that somebody can pay out, or will be able to with the same call. */
 const WITHDRAWALS = ["WITHDRAWABLE", "WAITING_FOR_ROOT", "REDEEMABLE"] as const;
+/** States in which nothing can be sent. */
+const WAITS = ["WAITING_FOR_COMMIT", "WAITING_FOR_ATTESTATION", "AUTOMATIC"] as const;
 
 const contractAbi = new utils.Interface([
   "function withdraw(address, uint256, bytes32, uint256, uint256, uint256, bytes32, uint256, uint256, bytes32[], uint256)",
@@ -155,6 +157,12 @@ describe("TypeScript", () => {
     const { transferId, expected } = await readWithdrawal(state);
     const args = [gateway.url, transferId];
     expect(await runExample(() => import("../../examples/withdraw.js"), ...args)).toEqual(expected);
+  });
+
+  test.each(WAITS)("says that nothing can be sent for what is %s", async (state) => {
+    const { transferId = "" } = network.transfers.find((each) => each.expectedWithdrawalState === state) ?? {};
+    const output = await runExample(() => import("../../examples/withdraw.js"), gateway.url, transferId);
+    expect(output).toEqual([expect.stringMatching(new RegExp(`: ${state}$`)), "there is nothing to send"]);
   });
 
   test("with fetch, retrying after Retry-After", async () => {

@@ -45,7 +45,7 @@ const curls = blocks.flatMap(({ text }, index) => {
 });
 
 test("every operation has a command with its response", () => {
-  expect(curls).toHaveLength(4);
+  expect(curls).toHaveLength(5);
 });
 
 test.each(curls)("curl $url", async ({ url, answer }) => {
