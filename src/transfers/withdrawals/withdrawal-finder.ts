@@ -47,6 +47,8 @@ interface ReadTerms {
 const MAX_ENTRIES = 1_000;
 /** A read ends this long before its deadline, to report which chain was too slow; at most a fifth of the time. */
 const DEADLINE_MARGIN_MS = 500;
+/** A caller with less than this share of the time of a read is in a hurry. */
+const HURRIED_SHARE = 0.25;
 
 /**
  * Finds what is left to do for transfers that have not been received. Keeps it for about a block, and deduplicates concurrent
@@ -82,15 +84,19 @@ export class WithdrawalFinder {
     const { limiter, timeoutMs, now } = this.#options;
     const { network, caller, signal } = context;
     // The caller that begins a read decides: a source that does not respond is reported before that one's deadline.
-    const attestationWaitMs = context.remainingMs() / 2;
+    const availableMs = context.remainingMs();
+    const attestationWaitMs = availableMs / 2;
     if (usesCustomEndpoints(context.chains, network.chains.keys()))
       return limiter.run(caller, signal, () => this.#read(status, context, { isPrivate: true, attestationWaitMs }));
     // What was read after one observation is not returned as being as new as the next one.
     const key = `${network.slug} ${sent.transactionHash} ${sent.blockNumber} ${sent.logIndex} ${observedAtMs}`;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
-    if (!this.#reads.isInFlight(key)) limiter.assertCapacity(caller);
-    return this.#reads.run(key, context, async (waiters) => {
+    // Callers with little time share reads among themselves, lest their short wait fails those who have more.
+    const isHurried = sent.kind === "cctp" && availableMs < timeoutMs * HURRIED_SHARE;
+    const readKey = isHurried ? `${key} hurried` : key;
+    if (!this.#reads.isInFlight(readKey)) limiter.assertCapacity(caller);
+    return this.#reads.run(readKey, context, async (waiters) => {
       const deadline = now() + timeoutMs;
       const shared = { ...context, waiters, signal: waiters.signal, remainingMs: () => deadline - now() };
       const withdrawal = await limiter.run(waiters, waiters.signal, () =>

@@ -5,10 +5,16 @@ import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { AttestationClient } from "../../../../src/hop/attestation-client.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
+import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import { readCctpWithdrawal } from "../../../../src/transfers/withdrawals/cctp-withdrawal.js";
+import { WithdrawalFinder } from "../../../../src/transfers/withdrawals/withdrawal-finder.js";
 import {
+  createDeferred,
   createLookupContext,
   createSentTransfer,
+  createStatus,
   createTransferChainStub,
   repeatedByteAddress,
   repeatedByteHash,
@@ -64,8 +70,8 @@ interface ReadOptions {
   readonly senders?: readonly string[];
 }
 
-/** Reads the withdrawal of a burn with these messages. @param refusal undefined: the message is received */
-function read(
+/** Returns the chains of a burn with these messages, and its attestation. @param refusal undefined: the message is received */
+function createWorld(
   messages: readonly Message[],
   { refusal, isUsed = false, attestation, senders = [hopBridge] }: ReadOptions = {},
 ) {
@@ -107,7 +113,12 @@ function read(
     fetchJson: async () => ({ attestation: (await attestation) ?? "PENDING" }),
     now: () => 1,
   });
-  const context = createLookupContext({ chains });
+  return { context: createLookupContext({ chains }), attestations, calls };
+}
+
+/** Reads the withdrawal of a burn with these messages. */
+function read(messages: readonly Message[], options?: ReadOptions) {
+  const { context, attestations, calls } = createWorld(messages, options);
   return { withdrawal: readCctpWithdrawal(sent, { attestations, waitMs: 0 }, context), calls };
 }
 
@@ -176,4 +187,22 @@ describe.each<[string, () => Promise<string>]>([
       message: "the CCTP attestation source does not respond",
     });
   });
+});
+
+test("a caller in a hurry does not end the wait of the others", async () => {
+  const attestation = createDeferred<string>();
+  const { context, attestations } = createWorld([honest], { attestation: attestation.promise });
+  const closing = new AbortController().signal;
+  const now = (): number => 1;
+  const finder = new WithdrawalFinder({
+    ...{ logScanner: new ResumableLogScanner(closing, now), budgets: new LookupBudgets({ now }) },
+    ...{ limiter: new AdaptiveLimiter(now), attestations, timeoutMs: 600_000, closing, now },
+    ...{ findIndexedTree: async () => undefined, onFailedCheck: () => {} },
+  });
+  const status = createStatus({ sent, delivery: undefined, isFinal: false });
+  const hurried = finder.find(status, { ...context, remainingMs: () => 20 });
+  const patient = finder.find(status, { ...context, remainingMs: () => 500_000 });
+  await expect(hurried).rejects.toMatchObject({ message: "the CCTP attestation source does not respond" });
+  attestation.resolve(ATTESTATION);
+  expect(await patient).toMatchObject({ state: "REDEEMABLE" });
 });
