@@ -1,5 +1,5 @@
 import { Agent, get } from "node:http";
-import { afterEach, expect, inject, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
@@ -7,20 +7,15 @@ import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 const { chains } = inject("network");
 const QUOTE_PATH = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 async function start(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const gateway = await startGateway(environment);
-  closing.push(() => gateway.stop());
+  onTestFinished(() => gateway.stop());
   return gateway;
 }
 
 async function startProxyFor(slug: string): Promise<RpcProxy> {
   const proxy = await startRpcProxy(chains[slug]?.url ?? "");
-  closing.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   return proxy;
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ExplorerClient } from "../../../src/hop/explorer-client.js";
 import {
   createExplorerRecord,
@@ -8,11 +8,6 @@ import {
 } from "../../support/stubs/explorer-stub.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
-
 async function setup(
   records: readonly ExplorerRecordJson[] = [createExplorerRecord()],
   mode: ExplorerMode = "healthy",
@@ -21,7 +16,8 @@ async function setup(
   stub.mode = mode;
   let time = 0;
   const explorer = new ExplorerClient(stub.url, () => time);
-  closing.push(() => explorer.close(), stub.close);
+  onTestFinished(() => explorer.close());
+  onTestFinished(stub.close);
   const caller = new AbortController();
   const find = (query: unknown = transferId) => explorer.findTransfers(String(query), caller.signal);
   return { stub, explorer, caller, find, pass: (ms: number) => (time += ms) };
@@ -350,7 +346,7 @@ describe("a failing explorer", () => {
   test("times out after eight seconds, and is in cooldown when it hangs", async () => {
     const { find, stub } = await setup([createExplorerRecord()], "hang");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    closing.push(async () => {
+    onTestFinished(async () => {
       vi.useRealTimers();
     });
     const settled: unknown[] = [];
@@ -430,7 +426,8 @@ describe("a failing explorer", () => {
     });
     let time = 0;
     const busy = new ExplorerClient(stub.url, () => time);
-    closing.push(() => busy.close(), stub.close);
+    onTestFinished(() => busy.close());
+    onTestFinished(stub.close);
     const { signal } = new AbortController();
     await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(unusable);
     time = 1_999;

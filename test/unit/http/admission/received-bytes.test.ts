@@ -1,13 +1,8 @@
 import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openRawSocket, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
-
-const ending: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ending.splice(0)) end();
-});
 
 describeOnBothPaths(() => {
   describe("requests whose bodies stop are refused once all of them take too much", () => {
@@ -35,7 +30,7 @@ describeOnBothPaths(() => {
       const responses: string[] = [];
       for (let index = 0; index < 20; index++) {
         const socket = await openRawSocket(port);
-        ending.push(() => socket.destroy());
+        onTestFinished(() => void socket.destroy());
         socket.on("data", (bytes: Buffer) => responses.push(bytes.toString("latin1")));
         socket.write(Buffer.concat([Buffer.from(head + start, "latin1"), Buffer.alloc(BODY_BYTES, 0x61)]));
         sockets.push(socket);
@@ -62,7 +57,7 @@ describeOnBothPaths(() => {
     ])("over HTTP/2 with gRPC: %s", async (_, path) => {
       const { url, port, server, internalErrors } = await startTestServer({ limits });
       const session = connectHttp2(url);
-      ending.push(() => session.destroy());
+      onTestFinished(() => session.destroy());
       const outcomes: unknown[] = [];
       for (let index = 0; index < 20; index++) {
         const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });

@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -15,18 +15,13 @@ import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.
 import { openRawSocket } from "../support/raw-client.js";
 import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-const cleanups: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanups.splice(0)) cleanUp();
-});
-
 /** The gRPC prefix of a message of 50,000 bytes. */
 const MESSAGE_PREFIX = Buffer.from([0, 0, 0, 0xc3, 0x50]);
 
 /** Sends a byte every 20 ms until the test ends. */
 function drip(send: (byte: string) => void, byte: string): void {
   const timer = setInterval(() => send(byte), 20);
-  cleanups.push(() => clearInterval(timer));
+  onTestFinished(() => clearInterval(timer));
 }
 
 describe("a body that arrives byte by byte times out like one that does not arrive", () => {
@@ -37,7 +32,7 @@ describe("a body that arrives byte by byte times out like one that does not arri
     const { port } = await startTestServer({ limits });
     async function sendSlowly(requestLine: string, contentType: string): Promise<string> {
       const socket = await openRawSocket(port);
-      cleanups.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       let text = "";
       socket.on("data", (chunk) => {
         text += chunk;
@@ -67,7 +62,7 @@ describe("a body that arrives byte by byte times out like one that does not arri
   async function request(url: string, headers: Record<string, string>): Promise<ClientHttp2Stream> {
     const session = connectHttp2(url);
     session.on("error", () => {});
-    cleanups.push(() => session.destroy());
+    onTestFinished(() => session.destroy());
     const stream = session.request(headers, { endStream: false });
     stream.on("error", () => {}).resume();
     return stream;
@@ -149,7 +144,7 @@ describe("memory use depends on the bytes received, not on how they were split",
     // However long a busy machine takes for 180,000 frames, no request may time out.
     const { port, accessLines } = await startTestServer({ limits: { requestMs: 3_600_000 } });
     const socket = await openRawSocket(port);
-    cleanups.push(() => socket.destroy());
+    onTestFinished(() => void socket.destroy());
     const isRead = new Promise<void>((resolve) => {
       const isPingAck = (type: number, flags: number) => type === FRAME_TYPES.ping && flags === FRAME_FLAGS.ack;
       const read = createFrameReader((type, flags) => isPingAck(type, flags) && resolve());
@@ -182,7 +177,7 @@ describe("memory use depends on the bytes received, not on how they were split",
     const { url } = await startTestServer({ getQuote: () => response });
     const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
     session.on("error", () => {});
-    cleanups.push(() => session.destroy());
+    onTestFinished(() => session.destroy());
     await once(session, "remoteSettings");
     const before = usedMegabytes();
     const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc" };

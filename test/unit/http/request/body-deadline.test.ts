@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { openRawSocket } from "../support/raw-client.js";
 import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
@@ -11,15 +11,10 @@ const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 const MESSAGE = Buffer.alloc(5);
 const GRPC = { "content-type": "application/grpc", "grpc-timeout": "50m" };
 
-const ending: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ending.splice(0)) end();
-});
-
 /** Sends the headers and the start of a body over HTTP/2, and returns the response. */
 async function sendUnended(url: string, path: string, headers: Record<string, string>, body: Buffer) {
   const session = connectHttp2(url);
-  ending.push(() => session.destroy());
+  onTestFinished(() => session.destroy());
   const stream = session.request({ ":method": "POST", ":path": path, ...headers });
   stream.write(body);
   let fields: Record<string, unknown> = {};
@@ -111,7 +106,7 @@ describeOnBothPaths(() => {
         `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n${timeout}\r\nTransfer-Encoding: chunked\r\n\r\n`,
       );
       const drip = setInterval(() => socket.write("1\r\n\0\r\n"), 5);
-      ending.push(() => clearInterval(drip));
+      onTestFinished(() => clearInterval(drip));
       await waitForAccessLines(1);
       await expect.poll(() => received).toMatch(expected);
       expect(accessLines).toMatchObject([{ code: "deadline_exceeded" }]);
@@ -129,7 +124,7 @@ describeOnBothPaths(() => {
   test("a call that arrives in parts before its deadline is answered", async () => {
     const { url } = await startTestServer();
     const session = connectHttp2(url);
-    ending.push(() => session.destroy());
+    onTestFinished(() => session.destroy());
     const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, ...GRPC, "grpc-timeout": "1H" });
     for (const byte of MESSAGE) {
       stream.write(Buffer.from([byte]));

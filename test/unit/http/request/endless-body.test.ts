@@ -2,21 +2,16 @@ import { once } from "node:events";
 import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ServerReflectionRequestSchema } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { startTestServer } from "../support/test-server.js";
 
 // A streaming body is read message by message, whatever its chunks, and each message has its limit.
 
-const ending: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ending.splice(0)) end();
-});
-
 async function startStream(limits = {}) {
   const { url } = await startTestServer({ limits });
   const session = connectHttp2(url);
-  ending.push(() => session.destroy());
+  onTestFinished(() => session.destroy());
   const stream: ClientHttp2Stream = session.request({
     ":method": "POST",
     ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

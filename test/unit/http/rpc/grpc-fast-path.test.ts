@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   encodeClientPreface,
   encodeFrame,
@@ -35,16 +35,11 @@ const START_OF_CALL = Buffer.concat([
   ),
 ]);
 
-const ending: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ending.splice(0)) end();
-});
-
 async function startCall(setup: TestServerOptions = {}, headers: Record<string, string> = {}) {
   const server = await startTestServer(setup);
   const session = connectHttp2(server.url);
   session.on("error", () => {});
-  ending.push(() => session.destroy());
+  onTestFinished(() => session.destroy());
   const stream = session.request({ ...HEADERS, ...headers });
   stream.on("error", () => {});
   return { ...server, session, stream };
@@ -93,7 +88,7 @@ describeOnBothPaths(() => {
     ])("that arrives whole with %s is answered at once", async (_, hex, code) => {
       const { port, accessLines, waitForAccessLines } = await startTestServer();
       const socket = await openRawSocket(port);
-      ending.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, Buffer.from(hex, "hex"));
       socket.write(Buffer.concat([START_OF_CALL, data]));
       await waitForAccessLines(1);
@@ -171,9 +166,9 @@ test.each([
   const requestMs = 23_456;
   const { port, accessLines, waitForAccessLines } = await startTestServer({ limits: { requestMs } });
   const setTimer = vi.spyOn(globalThis, "setTimeout");
-  ending.push(() => setTimer.mockRestore());
+  onTestFinished(() => setTimer.mockRestore());
   const socket = await openRawSocket(port);
-  ending.push(() => socket.destroy());
+  onTestFinished(() => void socket.destroy());
   const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, EMPTY);
   socket.write(Buffer.concat([START_OF_CALL, isWhole ? data : Buffer.alloc(0)]));
   const countBodyTimers = () => setTimer.mock.calls.filter(([, ms]) => ms === requestMs).length;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CursorRow, EventRows } from "../../../../src/transfers/index/database/schema.js";
 import { openSqlite } from "../../../../src/transfers/index/database/sqlite-database.js";
 import type { TransferIndex } from "../../../../src/transfers/index/transfer-index.js";
@@ -14,10 +14,6 @@ import {
 } from "./support/index-rows.js";
 
 const folder = useTemporaryFolder();
-const close: (() => void)[] = [];
-afterEach(() => {
-  for (const end of close.splice(0)) end();
-});
 let files = 0;
 
 const block = (number: number) => ({
@@ -29,7 +25,7 @@ const NOTHING: EventRows = { sends: [], deliveries: [], commits: [] };
 
 async function open(file = `${folder()}/index-${files++}`) {
   const index = await openIndex(file);
-  close.push(() => index.close());
+  onTestFinished(() => index.close());
   for (const chainId of [OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]) await index.store.initializeCursor(chainId, block(0));
   return index;
 }
@@ -138,7 +134,7 @@ describe("a change feed", () => {
     const index = await open();
     await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b"), send("c")] });
     const connection = await openSqlite(index.file);
-    close.push(() => connection.close());
+    onTestFinished(() => connection.close());
     connection.exec("delete from changes where sequence <= 1");
     expect(await index.changes.readChanges(0, 10)).toMatchObject({ sequence: 3, isComplete: false });
     for (const sequence of [1, 2, 3])
@@ -150,7 +146,7 @@ describe("a change feed", () => {
     const index = await open();
     await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
     const connection = await openSqlite(index.file);
-    close.push(() => connection.close());
+    onTestFinished(() => connection.close());
     connection.exec("update change_counter set value = 100000");
     await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
     expect(connection.prepare("select sequence from changes", { returnArrays: true }).all()).toEqual([[2], [100_001]]);
@@ -159,7 +155,7 @@ describe("a change feed", () => {
   test("wakes up subscribers after a write, and those of another process see it in the sequence", async () => {
     const index = await open();
     const other = await openIndex(index.file);
-    close.push(() => other.close());
+    onTestFinished(() => other.close());
     const onWrite = vi.fn();
     const unsubscribe = index.changes.subscribe(onWrite);
     await advance(index, OPTIMISM_CHAIN_ID, 1, {});

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import { DeliveryTimes } from "../../../../src/transfers/index/delivery-times.js";
 import type { IndexReader } from "../../../../src/transfers/index/index-reader.js";
@@ -17,11 +17,6 @@ import {
 import { createIndexWriter } from "./list/list-harness.js";
 
 const folder = useTemporaryFolder();
-const close: (() => unknown)[] = [];
-afterEach(() => {
-  for (const end of close.splice(0)) end();
-});
-
 const SENT_AT = 1_700_000_000;
 const NEVER = new AbortController().signal;
 const route = { token: "USDT", source: getChain("optimism"), destination: getChain("arbitrum") };
@@ -159,7 +154,7 @@ describe("the deliveries of a chain", () => {
   async function fill() {
     const file = `${folder()}/index`;
     const index = await openIndex(file);
-    close.push(() => index.close());
+    onTestFinished(() => index.close());
     const writer = createIndexWriter(index);
     await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
     const names = ["a", "b", "c"];
@@ -191,7 +186,7 @@ describe("the deliveries of a chain", () => {
 
     const executed: string[] = [];
     const recorded = await openRecordedIndex(file, executed);
-    close.push(() => recorded.close());
+    onTestFinished(() => recorded.close());
     await recorded.reader.readDelivered(ARBITRUM_CHAIN_ID, { block: 100, logIndex: 0 }, 10);
     const plan = (await explainQuery(file, executed[0])).filter((detail) => /^(SEARCH|SCAN) (?!d$)/.test(detail));
     expect(plan).toEqual([

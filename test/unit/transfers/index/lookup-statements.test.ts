@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { hexToBytes } from "../../../../src/chain/hex.js";
 import type { MaybePromise } from "../../../../src/resilience/maybe-async.js";
 import { encodeCctpKey } from "../../../../src/transfers/index/correlation-key.js";
@@ -25,14 +25,9 @@ beforeAll(async () => {
 
 /** The statements that the reader has run. */
 const executed: string[] = [];
-const close: (() => unknown)[] = [];
-afterEach(() => {
-  for (const end of close.splice(0)) end();
-});
-
 async function openReader(): Promise<IndexReader> {
   const index = await openRecordedIndex(file, executed);
-  close.push(() => index.close());
+  onTestFinished(() => index.close());
   executed.length = 0;
   return index.reader;
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { bytesToHex } from "../../../../src/chain/hex.js";
 import { openSqlite } from "../../../../src/transfers/index/database/sqlite-database.js";
 import { backfillIndex, syncIndex } from "../../../../src/transfers/index/sync/index-sync.js";
@@ -22,15 +22,10 @@ import {
 import { startSync } from "./support/sync-harness.js";
 
 const folder = useTemporaryFolder();
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
-});
-
 let fileCount = 0;
 async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<FileIndex> {
   const index = await openIndex(file);
-  cleanups.push(() => index.close());
+  onTestFinished(() => index.close());
   return index;
 }
 
@@ -52,7 +47,7 @@ function createOptimism(...blocks: readonly (readonly StubEvent[])[]): ChainStub
 async function follow(stub: ChainStub, index?: FileIndex) {
   const followed = index ?? (await openTestIndex());
   const sync = startSync(followed, stub);
-  cleanups.push(() => sync.stop());
+  onTestFinished(() => sync.stop());
   await sync.waitUntilIdle();
   return { index: followed, ...sync };
 }
@@ -211,10 +206,8 @@ describe("an index of a version without commits", () => {
     expect(await readOldTree(index)).toBeUndefined();
     const { options, stop } = backfillOptions(index, stub);
     const done = syncIndex(options);
-    cleanups.push(
-      () => done,
-      () => stop(),
-    );
+    onTestFinished(() => done);
+    onTestFinished(() => stop());
     await vi.waitFor(async () => expect(await readOldTree(index)).toEqual(["bondedpending", 1, "R"]), {
       timeout: 60_000,
     });

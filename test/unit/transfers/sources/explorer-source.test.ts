@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { NetworkChainClients } from "../../../../src/chain/chains.js";
 import { ExplorerClient } from "../../../../src/hop/explorer-client.js";
 import { getNetwork, type NetworkSlug } from "../../../../src/hop/networks.js";
@@ -9,11 +9,6 @@ import {
   type ExplorerRecordJson,
   startExplorerStub,
 } from "../../../support/stubs/explorer-stub.js";
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
 
 const chains: NetworkChainClients = {
   getClient: () => {
@@ -32,7 +27,8 @@ const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
 async function setup(...records: readonly ExplorerRecordJson[]) {
   const stub = await startExplorerStub(records);
   const explorer = new ExplorerClient(stub.url, () => 0);
-  closing.push(() => explorer.close(), stub.close);
+  onTestFinished(() => explorer.close());
+  onTestFinished(stub.close);
   const source = new ExplorerSource(explorer, () => 1_700_000_000_000);
   return {
     stub,

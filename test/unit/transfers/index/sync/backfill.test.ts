@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ServiceError } from "../../../../../src/errors.js";
 import {
   backfillIndex,
@@ -12,11 +12,6 @@ import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { getChain, mainnetNetwork } from "../support/hop-events.js";
 
 const folder = useTemporaryFolder();
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
-});
-
 /** Optimism and Nova with 10,000 final blocks each. */
 function createStubs() {
   const stubs = ["optimism", "nova"].map((slug) => {
@@ -46,11 +41,9 @@ async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
     signal: stopping.signal,
   };
   const run = (done: Promise<void>): Promise<void> => {
-    cleanups.push(
-      () => index.close(),
-      () => done,
-      () => stopping.abort(),
-    );
+    onTestFinished(() => index.close());
+    onTestFinished(() => done);
+    onTestFinished(() => stopping.abort());
     return done;
   };
   return { index, options, pauses, run, stop: () => stopping.abort() };

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { parseBlockHeader } from "../../../../../src/chain/json-rpc/parse-results.js";
 import { type FileIndex, openIndex } from "../../../../support/index/open-index.js";
 import { type ChainStub, createChainStub, type StubEvent } from "../../../../support/stubs/chain-stub.js";
@@ -8,15 +8,10 @@ import { hashFromName, transferSentEvent, withdrawalBondedEvent, withdrewEvent }
 import { readAllRows, type SyncHarness, startSync } from "../support/sync-harness.js";
 
 const folder = useTemporaryFolder();
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
-});
-
 let fileCount = 0;
 async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<FileIndex> {
   const index = await openIndex(file);
-  cleanups.push(() => index.close());
+  onTestFinished(() => index.close());
   return index;
 }
 
@@ -24,7 +19,7 @@ async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise
 async function start(file?: string, stub = optimism()) {
   const index = await openTestIndex(file);
   const sync = startSync(index, stub);
-  cleanups.push(() => sync.stop());
+  onTestFinished(() => sync.stop());
   await sync.waitUntilIdle();
   const coverage = async () => ({
     ...(await index.reader.readCoverage()).get("optimism"),
