@@ -3,7 +3,7 @@ import { get, ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
 import { readOpenApi } from "../../support/contract/response-validator.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
@@ -117,21 +117,18 @@ describe.each(
   ])("are recorded over %s for validation, errors too", async (_, send) => {
     const seen: RecordedResponse[] = [];
     const stop = recordResponses([ServerResponse, Http2ServerResponse], (answer) => seen.push(answer));
-    try {
-      const { hostname, port } = new URL(gateway.url);
-      expect(hostname).toBe("127.0.0.1");
-      const got = [
-        await send(Number(port), asked),
-        await send(Number(port), asked, { method: "HEAD" }),
-        await send(Number(port), `${path}?nothing=1`),
-        await send(Number(port), path, { method: "PUT" }),
-        await send(Number(port), `${path}/more`),
-      ];
-      expect(got.map(({ status }) => status)).toEqual([200, 200, 400, 405, 404]);
-      expect(seen.map(({ status, body }) => [status, body])).toEqual(got.map(({ status, body }) => [status, body]));
-      for (const [index, { headers }] of seen.entries()) expect(got[index]?.headers).toMatchObject(headers);
-    } finally {
-      stop();
-    }
+    onTestFinished(() => stop());
+    const { hostname, port } = new URL(gateway.url);
+    expect(hostname).toBe("127.0.0.1");
+    const got = [
+      await send(Number(port), asked),
+      await send(Number(port), asked, { method: "HEAD" }),
+      await send(Number(port), `${path}?nothing=1`),
+      await send(Number(port), path, { method: "PUT" }),
+      await send(Number(port), `${path}/more`),
+    ];
+    expect(got.map(({ status }) => status)).toEqual([200, 200, 400, 405, 404]);
+    expect(seen.map(({ status, body }) => [status, body])).toEqual(got.map(({ status, body }) => [status, body]));
+    for (const [index, { headers }] of seen.entries()) expect(got[index]?.headers).toMatchObject(headers);
   });
 });

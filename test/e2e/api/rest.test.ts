@@ -1,5 +1,5 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
@@ -430,42 +430,33 @@ describe("upstream failures", () => {
 
   test("returns 503 for quotes without prices, and the status without USD", async () => {
     const unpriced = await startGateway({ ASSETS_URL: "off", PRICE_SOURCES: "assets" });
-    try {
-      expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
-        status: 503,
-        body: { message: "no price for ETH" },
-      });
-      const { status, body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", unpriced.url);
-      expect({ status, body }).toMatchObject({ status: 200, body: { amountUsd: 0, bonderFeeUsd: 0, state: "BONDED" } });
-    } finally {
-      await unpriced.stop();
-    }
+    onTestFinished(() => unpriced.stop());
+    expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
+      status: 503,
+      body: { message: "no price for ETH" },
+    });
+    const { status, body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", unpriced.url);
+    expect({ status, body }).toMatchObject({ status: 200, body: { amountUsd: 0, bonderFeeUsd: 0, state: "BONDED" } });
   });
 
   test("prefers fixed prices", async () => {
     const priced = await startGateway({ TOKEN_PRICES: '{"USDT":2}' });
-    try {
-      const { body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", priced.url);
-      expect(body.amountUsd).toBe((body.amountFormatted as number) * 2);
-    } finally {
-      await priced.stop();
-    }
+    onTestFinished(() => priced.stop());
+    const { body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", priced.url);
+    expect(body.amountUsd).toBe((body.amountFormatted as number) * 2);
   });
 
   test.each(["public", "off"])("makes no connection to a local address with CUSTOM_RPC_URLS=%s", async (policy) => {
     const canary = await startHttpStub((_, response) => response.end());
     const guarded = await startGateway({ CUSTOM_RPC_URLS: policy });
-    try {
-      const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
-      expect({ status, body }).toMatchObject({
-        status: 400,
-        body: { reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" },
-      });
-      expect(canary.requests).toEqual([]);
-    } finally {
-      await guarded.stop();
-      await canary.close();
-    }
+    onTestFinished(() => canary.close());
+    onTestFinished(() => guarded.stop());
+    const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" },
+    });
+    expect(canary.requests).toEqual([]);
   });
 });
 
@@ -475,14 +466,11 @@ describe("the rate limit", () => {
 
   test("returns 429 with Retry-After above the limit, whatever X-Forwarded-For says", async () => {
     const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "2", IP_RATE_LIMIT_WINDOW_MS: "60000" });
-    try {
-      const answers: Response[] = [];
-      for (const address of ["1.1.1.1", "2.2.2.2", "3.3.3.3"]) answers.push(await forwardedGet(limited.url, address));
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-      expect(await answers[2]?.json()).toMatchObject({ code: "resource_exhausted", reason: "RATE_LIMITED" });
-      expect(Number(answers[2]?.headers.get("retry-after"))).toBeGreaterThan(0);
-    } finally {
-      await limited.stop();
-    }
+    onTestFinished(() => limited.stop());
+    const answers: Response[] = [];
+    for (const address of ["1.1.1.1", "2.2.2.2", "3.3.3.3"]) answers.push(await forwardedGet(limited.url, address));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(await answers[2]?.json()).toMatchObject({ code: "resource_exhausted", reason: "RATE_LIMITED" });
+    expect(Number(answers[2]?.headers.get("retry-after"))).toBeGreaterThan(0);
   });
 });

@@ -4,7 +4,7 @@ import { openSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { afterEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
@@ -149,28 +149,25 @@ test("creates no series for unknown paths, methods or services", async () => {
   await status("/v1/nothing");
   await status("/v1/nothing", { method: "DELETE" });
   const callers = createHttpConnections(Number(new URL(url).port));
-  try {
-    // Unknown requests of every kind: over HTTP/1.1 and HTTP/2, as an RPC, and with other HTTP methods.
-    const askFor = (n: number) => {
-      const isRpc = n % 4 === 0;
-      const type = isRpc ? [["content-type", "application/grpc"] as const] : [];
-      const method = isRpc ? "POST" : n % 4 === 1 ? ["PUT", "PATCH", "DELETE", "GET"][(n >> 2) % 4] : "GET";
-      const target = isRpc ? `/some.v${n}.Service/Method${n}` : `/v${n}/${"x".repeat(n % 50)}?q=${n}`;
-      return callers.send({ isHttp2: n % 2 === 0, method: method ?? "GET", target, headers: type, body: undefined });
-    };
-    for (let n = 0; n < 64; n++) await askFor(n);
-    const before = (await look()).series;
-    for (let n = 64; n < 10_064; n += 100)
-      await Promise.all(Array.from({ length: 100 }, (_, place) => askFor(n + place)));
-    const after = await look();
-    expect(after.sum(REQUESTS, { operation: "other" })).toBe(10_066);
-    const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
-    expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
-      before.filter((each) => !isOfProcess(each)).sort(),
-    );
-  } finally {
-    callers.close();
-  }
+  onTestFinished(() => callers.close());
+  // Unknown requests of every kind: over HTTP/1.1 and HTTP/2, as an RPC, and with other HTTP methods.
+  const askFor = (n: number) => {
+    const isRpc = n % 4 === 0;
+    const type = isRpc ? [["content-type", "application/grpc"] as const] : [];
+    const method = isRpc ? "POST" : n % 4 === 1 ? ["PUT", "PATCH", "DELETE", "GET"][(n >> 2) % 4] : "GET";
+    const target = isRpc ? `/some.v${n}.Service/Method${n}` : `/v${n}/${"x".repeat(n % 50)}?q=${n}`;
+    return callers.send({ isHttp2: n % 2 === 0, method: method ?? "GET", target, headers: type, body: undefined });
+  };
+  for (let n = 0; n < 64; n++) await askFor(n);
+  const before = (await look()).series;
+  for (let n = 64; n < 10_064; n += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, place) => askFor(n + place)));
+  const after = await look();
+  expect(after.sum(REQUESTS, { operation: "other" })).toBe(10_066);
+  const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
+  expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
+    before.filter((each) => !isOfProcess(each)).sort(),
+  );
 });
 
 describe("METRICS_PORT", () => {

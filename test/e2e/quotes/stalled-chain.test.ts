@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
 import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
@@ -94,24 +94,21 @@ test("an endpoint that stands at a block has no quote refused while another one 
   const endpoints = { RPC_URL_OPTIMISM: `${standing.url},${getUrl("optimism")}` };
   const other = await startGateway({ ...network.environment, ...endpoints, MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
   const ask = () => other.get(toPath("optimism", "arbitrum"));
-  try {
-    await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 200 }), PATIENCE);
-    // Its head is known to be old only some seconds after it is: heads are read every ten seconds.
-    for (const end = performance.now() + LIMIT_MS / 2; performance.now() < end; await sleep(100)) await ask();
-    const head = (await createJsonRpc(getUrl("optimism"))("eth_blockNumber", [])) as string;
-    standing.behaviour.standsAt = Number(head);
-    const answers: unknown[] = [];
-    const isKnown = async () => {
-      answers.push(await ask());
-      const { body } = await other.get("/readyz");
-      expect(JSON.stringify(body)).toMatch(/"endpoint":"optimism\[1\]#[0-9a-f]{6}","state":"lagging"/);
-    };
-    await vi.waitFor(isKnown, { timeout: PATIENCE.timeout, interval: 50 });
-    for (const end = performance.now() + LIMIT_MS / 2; performance.now() < end; await sleep(50))
-      answers.push(await ask());
-    expect(answers.filter((answer) => (answer as { status: number }).status !== 200)).toEqual([]);
-  } finally {
-    await other.stop();
-    await standing.close();
-  }
+  onTestFinished(() => standing.close());
+  onTestFinished(() => other.stop());
+  await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 200 }), PATIENCE);
+  // Its head is known to be old only some seconds after it is: heads are read every ten seconds.
+  for (const end = performance.now() + LIMIT_MS / 2; performance.now() < end; await sleep(100)) await ask();
+  const head = (await createJsonRpc(getUrl("optimism"))("eth_blockNumber", [])) as string;
+  standing.behaviour.standsAt = Number(head);
+  const answers: unknown[] = [];
+  const isKnown = async () => {
+    answers.push(await ask());
+    const { body } = await other.get("/readyz");
+    expect(JSON.stringify(body)).toMatch(/"endpoint":"optimism\[1\]#[0-9a-f]{6}","state":"lagging"/);
+  };
+  await vi.waitFor(isKnown, { timeout: PATIENCE.timeout, interval: 50 });
+  for (const end = performance.now() + LIMIT_MS / 2; performance.now() < end; await sleep(50))
+    answers.push(await ask());
+  expect(answers.filter((answer) => (answer as { status: number }).status !== 200)).toEqual([]);
 });

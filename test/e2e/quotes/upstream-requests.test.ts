@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { countSequentialRounds, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
@@ -165,22 +165,19 @@ describe("a custom endpoint", () => {
     const custom = await startRpcProxy(chains.polygon?.url ?? "", {
       override: ({ method }) => (method === "eth_gasPrice" ? { result: "0xe8d4a51000" } : undefined),
     });
-    try {
-      const path = quotePath("arbitrum", "polygon", ETH, "ETH", `&rpcUrl[polygon]=${encodeURIComponent(custom.url)}`);
-      proxy("polygon").reset();
-      const responses = await Promise.all([gateway.get(path), gateway.get(path)]);
-      for (const { status, headers, body } of responses) {
-        expect(status).toBe(200);
-        expect(headers.get("cache-control")).toBe("no-store");
-        expect(headers.get("age")).toBeNull();
-        expect((body as { bonderFee: string }).bonderFee).not.toBe(shared.bonderFee);
-      }
-      expect(custom.requests).toHaveLength(2);
-      expect(countRequests("polygon")).toEqual([0]);
-      expect((await quote(quotePath("arbitrum", "polygon", ETH))).bonderFee).toBe(shared.bonderFee);
-    } finally {
-      await custom.close();
+    onTestFinished(() => custom.close());
+    const path = quotePath("arbitrum", "polygon", ETH, "ETH", `&rpcUrl[polygon]=${encodeURIComponent(custom.url)}`);
+    proxy("polygon").reset();
+    const responses = await Promise.all([gateway.get(path), gateway.get(path)]);
+    for (const { status, headers, body } of responses) {
+      expect(status).toBe(200);
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("age")).toBeNull();
+      expect((body as { bonderFee: string }).bonderFee).not.toBe(shared.bonderFee);
     }
+    expect(custom.requests).toHaveLength(2);
+    expect(countRequests("polygon")).toEqual([0]);
+    expect((await quote(quotePath("arbitrum", "polygon", ETH))).bonderFee).toBe(shared.bonderFee);
   });
 });
 

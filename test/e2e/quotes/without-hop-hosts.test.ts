@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from "vitest";
 import { PRICES_USD } from "../../../devnet/assets-server.js";
 import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
@@ -91,16 +91,13 @@ test("says of every price where it comes from", async () => {
 
 test("without a fixed price of HOP only its routes are refused", async () => {
   const unpriced = await startGateway(NO_HOP_HOSTS);
-  try {
-    const hop = await unpriced.get(
-      "/v1/quote?amount=1000000000000000000000&token=HOP&fromChain=optimism&toChain=arbitrum&slippage=0.5",
-    );
-    expect(hop).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE", message: "no price for HOP" } });
-    const eth = { token: "ETH", sourceChainSlug: "optimism", destinationChainSlug: "arbitrum" };
-    expect(await quote(unpriced, eth)).toEqual(await quote(gateway, eth));
-  } finally {
-    await unpriced.stop();
-  }
+  onTestFinished(() => unpriced.stop());
+  const hop = await unpriced.get(
+    "/v1/quote?amount=1000000000000000000000&token=HOP&fromChain=optimism&toChain=arbitrum&slippage=0.5",
+  );
+  expect(hop).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE", message: "no price for HOP" } });
+  const eth = { token: "ETH", sourceChainSlug: "optimism", destinationChainSlug: "arbitrum" };
+  expect(await quote(unpriced, eth)).toEqual(await quote(gateway, eth));
 });
 
 test.each([500, 404])("prices come from the feeds while the host of the prices answers %d", async (code) => {
@@ -111,12 +108,9 @@ test.each([500, 404])("prices come from the feeds while the host of the prices a
     response.writeHead(upstream.status, { "content-type": "application/json" }).end(await upstream.text());
   });
   const degraded = await startGateway({ ASSETS_URL: stub.url });
-  try {
-    const magic = { token: "MAGIC", sourceChainSlug: "arbitrum", destinationChainSlug: "nova" };
-    const { details } = await quote(degraded, magic, "&view=FULL");
-    expect(details?.prices).toMatchObject({ tokenSource: "CHAINLINK", nativeSource: "CHAINLINK", tokenUsd: 0.5 });
-  } finally {
-    await degraded.stop();
-    await stub.close();
-  }
+  onTestFinished(() => stub.close());
+  onTestFinished(() => degraded.stop());
+  const magic = { token: "MAGIC", sourceChainSlug: "arbitrum", destinationChainSlug: "nova" };
+  const { details } = await quote(degraded, magic, "&view=FULL");
+  expect(details?.prices).toMatchObject({ tokenSource: "CHAINLINK", nativeSource: "CHAINLINK", tokenUsd: 0.5 });
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../../support/service/index-coverage.js";
@@ -178,13 +178,10 @@ describe("while no endpoint of a chain has ever answered", () => {
 
 test("needs an index", async () => {
   const plain = await startGateway();
-  try {
-    const { status, body } = await plain.get(`/v1/transfers?account=${account}`);
-    expect({ status, body }).toMatchObject({
-      status: 400,
-      body: { code: "failed_precondition", reason: "INDEX_REQUIRED" },
-    });
-  } finally {
-    await plain.stop();
-  }
+  onTestFinished(() => plain.stop());
+  const { status, body } = await plain.get(`/v1/transfers?account=${account}`);
+  expect({ status, body }).toMatchObject({
+    status: 400,
+    body: { code: "failed_precondition", reason: "INDEX_REQUIRED" },
+  });
 });

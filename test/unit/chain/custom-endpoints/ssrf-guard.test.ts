@@ -1,6 +1,6 @@
 import { createServer, isIPv6, type Server, Socket } from "node:net";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CustomEndpointsOptions } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { loadConfig } from "../../../../src/config/config.js";
@@ -89,30 +89,27 @@ describe("a URL of this machine or a private network", () => {
     expect(new Set(urls).size).toBe(urls.length);
     expect(urls.length).toBeGreaterThan(300);
     const connect = vi.spyOn(Socket.prototype, "connect");
-    try {
-      const { open, resolvedNames } = guarded({ allowedPorts: [443, 8545, canaries.port] });
-      const allowed: string[] = [];
-      const texts = new Set<string>();
-      for (const url of urls.map(withPort)) {
-        try {
-          const endpoint = await open(url);
-          allowed.push(url);
-          await endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
-          await endpoint.close();
-        } catch (error) {
-          expect(error).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" });
-          texts.add(String(error));
-        }
+    onTestFinished(() => connect.mockRestore());
+    const { open, resolvedNames } = guarded({ allowedPorts: [443, 8545, canaries.port] });
+    const allowed: string[] = [];
+    const texts = new Set<string>();
+    for (const url of urls.map(withPort)) {
+      try {
+        const endpoint = await open(url);
+        allowed.push(url);
+        await endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
+        await endpoint.close();
+      } catch (error) {
+        expect(error).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" });
+        texts.add(String(error));
       }
-      expect(allowed).toEqual([]);
-      expect([...texts]).toHaveLength(1);
-      // Other names are rejected without a DNS query.
-      expect(resolvedNames).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
-      expect(connect).not.toHaveBeenCalled();
-      expect(canaries.connections()).toBe(0);
-    } finally {
-      connect.mockRestore();
     }
+    expect(allowed).toEqual([]);
+    expect([...texts]).toHaveLength(1);
+    // Other names are rejected without a DNS query.
+    expect(resolvedNames).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
+    expect(connect).not.toHaveBeenCalled();
+    expect(canaries.connections()).toBe(0);
   });
 
   test("is detected by the test if a connection is made", async () => {
@@ -209,30 +206,27 @@ describe("another URL", () => {
 
   test("is rejected when resolving takes longer than 3 s, or the caller leaves", async () => {
     vi.useFakeTimers();
-    try {
-      const resolveHost = (_: string, signal: AbortSignal): Promise<never> =>
-        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
-      const endpoints = createSingleEndpoints({ policy: "public", resolveHost });
-      const ends: unknown[] = [];
-      const open = (signal: AbortSignal) =>
-        void endpoints
-          .open(optimism, "https://rpc.example.org/", { caller: "192.0.2.7", signal })
-          .catch((error: unknown) => ends.push(error));
-      open(never);
-      await vi.advanceTimersByTimeAsync(2_999);
-      expect(ends).toEqual([]);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(ends).toEqual([expect.objectContaining(refusal)]);
+    onTestFinished(() => void vi.useRealTimers());
+    const resolveHost = (_: string, signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
+    const endpoints = createSingleEndpoints({ policy: "public", resolveHost });
+    const ends: unknown[] = [];
+    const open = (signal: AbortSignal) =>
+      void endpoints
+        .open(optimism, "https://rpc.example.org/", { caller: "192.0.2.7", signal })
+        .catch((error: unknown) => ends.push(error));
+    open(never);
+    await vi.advanceTimersByTimeAsync(2_999);
+    expect(ends).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ends).toEqual([expect.objectContaining(refusal)]);
 
-      const caller = new AbortController();
-      open(caller.signal);
-      caller.abort();
-      await vi.advanceTimersByTimeAsync(0);
-      expect(ends).toHaveLength(2);
-      expect(vi.getTimerCount()).toBe(0);
-    } finally {
-      vi.useRealTimers();
-    }
+    const caller = new AbortController();
+    open(caller.signal);
+    caller.abort();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ends).toHaveLength(2);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test("is rejected under the policy off", async () => {

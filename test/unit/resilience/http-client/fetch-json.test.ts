@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
 import { type FetchJsonOptions, fetchJson } from "../../../../src/resilience/http-client/fetch-json.js";
 import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
@@ -121,13 +121,10 @@ describe("fetchJson", () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const collecting = setInterval(collect, 20);
-    try {
-      await expect(exchange("/silent", { timeoutMs: 300, signal: new AbortController().signal })).rejects.toThrow(
-        "did not answer in time",
-      );
-    } finally {
-      clearInterval(collecting);
-    }
+    onTestFinished(() => clearInterval(collecting));
+    await expect(exchange("/silent", { timeoutMs: 300, signal: new AbortController().signal })).rejects.toThrow(
+      "did not answer in time",
+    );
   });
 
   test("aborts when its caller leaves", async () => {

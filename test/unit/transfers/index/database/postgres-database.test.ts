@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { PostgresDatabase } from "../../../../../src/transfers/index/database/postgres-database.js";
 import { PostgresFailure } from "../../../../../src/transfers/index/database/postgres-failures.js";
 import { parsePostgresUrl } from "../../../../../src/transfers/index/database/postgres-location.js";
@@ -64,16 +64,13 @@ test.each([
 ])("%s %i ms for a server that does not answer", async (_, timeoutMs, wait) => {
   const database = await setup(() => new Promise(() => {}));
   vi.useFakeTimers();
-  try {
-    const outcome = expect(wait(database)).rejects.toMatchObject({ code: "ETIMEDOUT" });
-    await vi.advanceTimersByTimeAsync(timeoutMs - 1);
-    expect(database.onAvailability).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    await outcome;
-    expect(database.onAvailability).toHaveBeenCalledWith(false, expect.objectContaining({ code: "ETIMEDOUT" }));
-  } finally {
-    vi.useRealTimers();
-  }
+  onTestFinished(() => void vi.useRealTimers());
+  const outcome = expect(wait(database)).rejects.toMatchObject({ code: "ETIMEDOUT" });
+  await vi.advanceTimersByTimeAsync(timeoutMs - 1);
+  expect(database.onAvailability).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  await outcome;
+  expect(database.onAvailability).toHaveBeenCalledWith(false, expect.objectContaining({ code: "ETIMEDOUT" }));
 });
 
 test("a read that fails at once leaves no timer, which would reject with nobody to handle it", async () => {
@@ -81,12 +78,9 @@ test("a read that fails at once leaves no timer, which would reject with nobody 
     throw new Error("no such list");
   });
   vi.useFakeTimers();
-  try {
-    await expect(ask()).rejects.toThrow("no such list");
-    expect(vi.getTimerCount()).toBe(0);
-  } finally {
-    vi.useRealTimers();
-  }
+  onTestFinished(() => void vi.useRealTimers());
+  await expect(ask()).rejects.toThrow("no such list");
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("one caller takes half of the connections, however much it asks for", async () => {
