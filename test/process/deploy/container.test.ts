@@ -109,6 +109,18 @@ describe("the Containerfile", () => {
     for (const line of lines.slice(1)) expect(line).toMatch(/^!|^\*\*\//);
     for (const name of ["node_modules", "dist", ".env*"]) expect(lines).toContain(`**/${name}`);
   });
+
+  test("copies everything that the build reads into the build context", () => {
+    const copied = [...readProjectFile(".dockerignore").matchAll(/^!(.+)$/gm)].map(([, path = ""]) => path);
+    const lists = [...readProjectFile("packaging/build.js").matchAll(/^const [A-Z_]+ = \[(.*?)\];/gms)];
+    const inputs = lists.flatMap(([, list = ""]) => [...list.matchAll(/"([^"]+)"/g)].map(([, path = ""]) => path));
+    expect(inputs).toEqual(expect.arrayContaining(["src", "docs/integrate.md"]));
+    for (const input of inputs.filter((path) => !path.startsWith("node_modules/")))
+      expect(
+        copied.some((path) => `${input}/`.startsWith(`${path}/`)),
+        input,
+      ).toBe(true);
+  });
 });
 
 describe("compose.yaml", () => {
