@@ -1,12 +1,8 @@
-import { createAccountView } from "./account/account-view.js";
-import { createChainsView } from "./chains/chains-view.js";
-import { CompareView } from "./compare/compare-view.js";
 import { setUpDeveloperSwitch, setUpThemeSwitch } from "./preferences.js";
-import { QuoteView } from "./quote/quote-view.js";
-import { createRoutesView } from "./routes/routes-view.js";
 import { createDecimalsLoader, createRouteLoader } from "./shared/api/cached-loaders.js";
 import { getNetwork } from "./shared/api/network.js";
 import { getElement } from "./shared/elements/dom.js";
+import { createErrorBox } from "./shared/elements/error-box.js";
 import { startAgeUpdates } from "./shared/elements/value-elements.js";
 import { isApiLink, translateApiLink } from "./shared/navigation/api-links.js";
 import {
@@ -17,7 +13,6 @@ import {
   type ViewName,
 } from "./shared/navigation/location-hash.js";
 import type { Navigate, View } from "./shared/navigation/view.js";
-import { createTransferView } from "./transfer/transfer-view.js";
 
 const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
   quote: "Quote",
@@ -32,15 +27,19 @@ const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
 function startPage(): void {
   const loadRoutes = createRouteLoader();
   const loadDecimals = createDecimalsLoader();
-  const views: Readonly<Record<ViewName, View>> = {
-    quote: new QuoteView({ loadRoutes, loadDecimals, navigate }),
-    compare: new CompareView({ loadRoutes, loadDecimals, navigate }),
-    transfer: createTransferView({ loadDecimals, navigate }),
-    account: createAccountView({ loadRoutes, loadDecimals, navigate }),
-    chains: createChainsView(),
-    routes: createRoutesView({ loadRoutes, loadDecimals, navigate }),
+  const shared = { loadRoutes, loadDecimals, navigate };
+  // The code of a view is loaded when it is first shown.
+  const viewLoaders: Readonly<Record<ViewName, () => Promise<View>>> = {
+    quote: async () => new (await import("./quote/quote-view.js")).QuoteView(shared),
+    compare: async () => new (await import("./compare/compare-view.js")).CompareView(shared),
+    transfer: async () => (await import("./transfer/transfer-view.js")).createTransferView(shared),
+    account: async () => (await import("./account/account-view.js")).createAccountView(shared),
+    chains: async () => (await import("./chains/chains-view.js")).createChainsView(),
+    routes: async () => (await import("./routes/routes-view.js")).createRoutesView(shared),
   };
-  let shown: ViewName | undefined;
+  const views = new Map<ViewName, Promise<View>>();
+  let requested: ViewLocation | undefined;
+  let shown: { readonly name: ViewName; readonly view: View } | undefined;
 
   function navigate(target: ViewLocation, mode: Parameters<Navigate>[1]): void {
     const hash = formatHash(target);
@@ -52,21 +51,37 @@ function startPage(): void {
   }
 
   function show(target: ViewLocation): void {
-    const { view, parameters } = target;
-    const isViewChange = shown !== undefined && shown !== view;
-    if (isViewChange && shown !== undefined) views[shown].hide();
-    for (const name of VIEW_NAMES) getElement(`view-${name}`, HTMLElement).hidden = name !== view;
+    requested = target;
+    const name = target.view;
+    const loading = views.get(name) ?? viewLoaders[name]();
+    views.set(name, loading);
+    loading.then(
+      (view) => {
+        // Another view may have been requested meanwhile.
+        if (requested === target) render(target, view);
+      },
+      (error: unknown) => {
+        views.delete(name);
+        getElement("main", HTMLElement).prepend(createErrorBox(error, () => location.reload()));
+      },
+    );
+  }
+
+  function render(target: ViewLocation, view: View): void {
+    const isViewChange = shown !== undefined && shown.name !== target.view;
+    if (isViewChange) shown?.view.hide();
+    for (const name of VIEW_NAMES) getElement(`view-${name}`, HTMLElement).hidden = name !== target.view;
     for (const name of VIEW_NAMES) {
       const link = getElement(`link-${name}`, HTMLAnchorElement);
-      if (name === view) link.setAttribute("aria-current", "page");
+      if (name === target.view) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    document.title = `${VIEW_TITLES[view]} · hop-gateway`;
+    document.title = `${VIEW_TITLES[target.view]} · hop-gateway`;
     updateLink(target);
-    shown = view;
-    views[view].show(parameters);
+    shown = { name: target.view, view };
+    view.show(target.parameters);
     // Focusing the title makes screen readers announce the new view.
-    if (isViewChange) getElement(`title-${view}`, HTMLElement).focus({ preventScroll: true });
+    if (isViewChange) getElement(`title-${target.view}`, HTMLElement).focus({ preventScroll: true });
     if (isViewChange) scrollTo(0, 0);
   }
 
