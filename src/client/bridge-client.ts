@@ -42,8 +42,8 @@ async function send({ url, method, header, body, signal }: UniversalClientReques
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   for await (const chunk of body ?? []) chunks.push(new Uint8Array(chunk));
   const init = { method, headers: header, body: new Blob(chunks), ...(signal && { signal }) };
+  // Connect itself tells calls that the signal ended from those that failed.
   const response = await fetch(url, init).catch((error: unknown) => {
-    signal?.throwIfAborted();
     throw new ConnectError("the service could not be reached", Code.Unavailable, undefined, undefined, error);
   });
   return universalClientResponseFromFetch(response);
