@@ -88,7 +88,7 @@ Exit code: 0 all quotes are equal, 1 a quote differs, 2 invalid option or config
 
 A field of one answer alone is added or missing; a value has its relative size; Unix times of quotes may differ by a minute, hex in its case, errors of the same status in everything. A server that asks to wait (Retry-After) is asked again.
 
-Exit code: 0 all answers are equal, 1 an answer differs, 2 invalid option or file, 3 nothing could be compared.
+Exit code: 0 all answers are equal, 1 an answer differs, 2 invalid option or file, 3 nothing could be compared or every answer is an error.
 `,
   index: `Fills the transfer index with the past transfers of mainnet's chains.
 
