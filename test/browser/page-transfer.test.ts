@@ -88,8 +88,12 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     expect(await page.locator("#transfer-answer .meaning").textContent()).toContain("waits for a bonder");
     await waitForStream(page, "live");
 
+    const current = page.locator("#transfer-answer .timeline [aria-current=step]");
+    expect(await current.textContent()).toMatch(/Waiting for a bonder.*A bonder pays it out/);
+
     const delivered = await sent.deliver();
     await waitForState(page, "Received");
+    expect(await current.count()).toBe(0);
     await expect.poll(() => announcement.textContent()).toMatch(/^Received: USDT from Polygon to Arbitrum/);
     expect(await announcement.getAttribute("role")).toBe("status");
     expect(await page.locator("#transfer-answer .state").count()).toBe(1);
@@ -101,6 +105,11 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     expect(requested).toEqual(["/v1/transfers:watch", "/v1/transfers:watch"]);
     const { body } = await gateway.get(`/v1/transfer-status?transferHash=${sent.hash}&view=FULL`);
     const status = body as { transferId: string; amount: string; details: Details };
+    const links = page.locator("#transfer-answer .timeline a");
+    expect(await Promise.all((await links.all()).map((link) => link.getAttribute("href")))).toEqual([
+      `https://polygonscan.com/tx/${sent.hash}`,
+      `https://arbiscan.io/tx/${delivered?.transactionHash}`,
+    ]);
     const answer = (await page.locator("#transfer-answer").textContent()) ?? "";
     for (const value of [
       ...[sent.hash, delivered?.transactionHash ?? "", status.transferId, status.amount, "0.6 USDT 600000"],
@@ -196,6 +205,20 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     expect((await sendTransfer(chains, order)).transactionHash).toBe(transactionHash);
     await waitForState(page, "Pending");
     expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test("copies the link to a transfer", async () => {
+    const address = `/#transfer?id=${findSeeded("eth-base-polygon").transferId}`;
+    const { page, close } = await open(address, { permissions: ["clipboard-read", "clipboard-write"] });
+    const copy = page.getByRole("button", { name: "Copy link" });
+    await copy.click();
+    await page.locator("#transfer-announcement", { hasText: "The link was copied." }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`${gateway.url}${address}`);
+    await page.getByRole("link", { name: "Account" }).click();
+    await page.goto(`${gateway.url}/#transfer`);
+    await page.locator("#transfer-answer .empty").waitFor();
+    expect(await copy.isVisible()).toBe(false);
     await close();
   });
 

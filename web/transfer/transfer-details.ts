@@ -1,13 +1,7 @@
-import type {
-  TransferDetails,
-  TransferLeg,
-  TransferStatusResponse,
-  TransferSubstate,
-} from "../shared/api/api-types.js";
+import type { TransferStatusResponse, TransferSubstate } from "../shared/api/api-types.js";
 import { createElement } from "../shared/elements/dom.js";
 import { createTransferState, describeTransfer, STATE_TEXTS } from "../shared/elements/transfer-state.js";
 import {
-  createAge,
   createAmount,
   createDescription,
   createNote,
@@ -15,8 +9,8 @@ import {
   createTokenAmount,
 } from "../shared/elements/value-elements.js";
 import { formatChainName } from "../shared/format/chain-names.js";
-import { formatTime } from "../shared/format/time.js";
 import { formatHash } from "../shared/navigation/location-hash.js";
+import { renderTimeline } from "./transfer-timeline.js";
 
 const SUBSTATE_TEXTS: Readonly<Record<TransferSubstate, string>> = {
   WAITING_FOR_BONDER: "Sent. It waits for a bonder to pay it out.",
@@ -28,13 +22,13 @@ const SUBSTATE_TEXTS: Readonly<Record<TransferSubstate, string>> = {
   RECEIVED_HTOKEN: "The transfer has arrived as hTokens: no swap was made on the destination chain.",
 };
 
-/** Renders the status of a transfer. Hashes and ids link to their own status. */
+/** Renders the status of a transfer as a timeline and in detail. Hashes and ids link to their own status. */
 export function renderTransfer(
   body: TransferStatusResponse,
   decimals: number | undefined,
   network: string,
 ): readonly HTMLElement[] {
-  const { state, timestamp, deadline, bondTransactionHash, details } = body;
+  const { state, deadline, bondTransactionHash } = body;
   const amount = (raw: string): HTMLElement => createAmount(raw, body.token, decimals);
   const createLink = (name: "of" | "id", value: string): HTMLElement => {
     const parameters = new Map(Object.entries({ [name]: value, network }));
@@ -43,8 +37,6 @@ export function renderTransfer(
   const noReceipt = createElement("span", {}, state === "BONDED" ? "Not found yet" : "None yet");
   const otherLinks = body.otherTransferIds.map((id) => createLink("id", id));
   const descriptions = [
-    createDescription("Sent", ["timestamp"], createTime(timestamp), createNote(createAge(timestamp * 1000), " ago")),
-    ...(details === undefined ? [] : renderProgress(body, details, decimals)),
     createDescription("Sent by transaction", ["transactionHash"], createLink("of", body.transactionHash)),
     createDescription(
       "Received by transaction",
@@ -67,7 +59,12 @@ export function renderTransfer(
     renderAccount("Recipient", "recipientAddress", body.recipientAddress),
     renderAccount("Bonder", "bonderAddress", body.bonderAddress),
   ];
-  return [renderHeadline(body, decimals), createElement("dl", { class: "details" }, ...descriptions.flat())];
+  const hasExplorers = document.documentElement.dataset.demo === undefined;
+  return [
+    renderHeadline(body, decimals),
+    renderTimeline(body, { decimals, nowMs: Date.now(), hasExplorers }),
+    createElement("dl", { class: "details" }, ...descriptions.flat()),
+  ];
 }
 
 /** Describes the state in one or two sentences for screen readers. */
@@ -78,39 +75,6 @@ export function describeTransferState(transfer: TransferStatusResponse): string 
 /** Returns what a transfer waits for, or how it ended. */
 function getMeaning({ state, details }: TransferStatusResponse): string {
   return details === undefined ? STATE_TEXTS[state].meaning : SUBSTATE_TEXTS[details.substate];
-}
-
-/** Renders when a transfer is expected or what arrived, and both of its transactions' blocks. */
-function renderProgress(
-  { state, token }: TransferStatusResponse,
-  { receivedAmount, receivedToken, source, destination, estimatedDeliveryAt }: TransferDetails,
-  decimals: number | undefined,
-): readonly (readonly HTMLElement[])[] {
-  const expectedAt = state === "PENDING" ? estimatedDeliveryAt : undefined;
-  const expected = createNote("half of the transfers of this route are received by then");
-  // The hToken of a token has its decimals.
-  const received = (): HTMLElement => createAmount(receivedAmount, receivedToken || token, decimals);
-  return [
-    expectedAt === undefined
-      ? []
-      : createDescription("Expected", ["estimatedDeliveryAt"], createTime(expectedAt), expected),
-    receivedAmount === "" ? [] : createDescription("Received", ["receivedAmount", "receivedToken"], received()),
-    renderLeg("Sent in block", "source", source),
-    destination === undefined ? [] : renderLeg("Received in block", "destination", destination),
-  ];
-}
-
-function renderLeg(label: string, field: string, leg: TransferLeg): readonly HTMLElement[] {
-  const { blockNumber, timestamp, isFinal } = leg;
-  const number = blockNumber === 0 ? "Not known" : blockNumber.toLocaleString("en");
-  const finality = createElement("span", { class: "finality" }, isFinal ? "final" : "not final yet");
-  return createDescription(
-    label,
-    [field],
-    createElement("span", { class: "amount" }, number),
-    finality,
-    timestamp === 0 ? undefined : createNote(formatTime(timestamp)),
-  );
 }
 
 function renderHeadline(body: TransferStatusResponse, decimals: number | undefined): HTMLElement {

@@ -2,7 +2,7 @@ import { buildPath } from "../shared/api/build-path.js";
 import type { LoadDecimals } from "../shared/api/cached-loaders.js";
 import { getNetwork } from "../shared/api/network.js";
 import { buildCurlStreamCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
-import { createCommandBox } from "../shared/elements/command-box.js";
+import { createCommandBox, createCopyButton } from "../shared/elements/command-box.js";
 import { createElement, getElement } from "../shared/elements/dom.js";
 import { createSearchForm } from "../shared/elements/search-form.js";
 import { createStreamNote } from "../shared/elements/stream-note.js";
@@ -29,6 +29,8 @@ export function createTransferView({
   const announcement = getElement("transfer-announcement", HTMLElement);
   const note = createStreamNote(getElement("transfer-stream", HTMLElement));
   const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
+  const share = getElement("transfer-share", HTMLElement);
+  share.append(createCopyButton({ text: () => location.href, label: "Copy link", what: "the link", announcement }));
   const withdrawal = new WithdrawalPanel(getElement("transfer-withdrawal", HTMLElement));
   let current: AbortController | undefined;
 
@@ -54,6 +56,7 @@ export function createTransferView({
     announcement.textContent = "";
     note.clear();
     withdrawal.clear();
+    share.hidden = true;
     if (text === "") {
       showCommands({});
       const hint = "Enter a hash or an id. Its status is kept up to date until it is final.";
@@ -68,7 +71,10 @@ export function createTransferView({
       signal,
       onQuery: showQuery,
       onAnswer: (...elements) => answer.replaceChildren(...elements),
-      onTransfer: (transfer, network) => withdrawal.show(transfer, network),
+      onTransfer(transfer, network) {
+        share.hidden = false;
+        withdrawal.show(transfer, network);
+      },
       onAnnounce: (message) => {
         announcement.textContent = message;
       },

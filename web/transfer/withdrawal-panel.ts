@@ -9,7 +9,8 @@ import { createDescription, createNote, createTime } from "../shared/elements/va
 import { formatChainName } from "../shared/format/chain-names.js";
 import { sleep } from "../shared/format/time.js";
 import type { WithdrawalCall } from "../withdrawal.js";
-import { describeWithdrawal, findExplorerUrl, listWithdrawalSteps, mayNeedWithdrawal } from "./withdrawal-steps.js";
+import { findExplorerUrl } from "./explorers.js";
+import { describeWithdrawal, listWithdrawalSteps, mayNeedWithdrawal } from "./withdrawal-steps.js";
 
 interface ShownWithdrawal {
   readonly withdrawal: WithdrawalResponse;
@@ -129,7 +130,7 @@ function renderSteps({ timestamp }: TransferStatusResponse, withdrawal: Withdraw
 }
 
 function renderCall({ destinationChainSlug }: WithdrawalResponse, { chainId, to, data }: WithdrawalCall): HTMLElement {
-  const href = findExplorerUrl(chainId, to);
+  const href = findExplorerUrl(chainId, "address", to);
   const address =
     href === undefined
       ? createElement("span", { class: "hash" }, to)

@@ -59,7 +59,9 @@ export interface BatchQuotesResponse<Quote = QuoteResponse> {
 export interface TransferStatusResponse {
   readonly transferId: string;
   readonly transactionHash: string;
+  readonly sourceChainId: number;
   readonly sourceChainSlug: string;
+  readonly destinationChainId: number;
   readonly destinationChainSlug: string;
   readonly accountAddress: string;
   readonly amount: string;

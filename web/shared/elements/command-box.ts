@@ -77,20 +77,40 @@ export class ExampleBox {
 
 /** @param name what the text is, such as `curl command` */
 function renderCommand(name: string, text: string, announcement: HTMLElement): HTMLElement {
-  const button = createElement("button", { type: "button", class: "small", "aria-label": `Copy the ${name}` }, "Copy");
+  const button = createCopyButton({ text: () => text, label: "Copy", what: `the ${name}`, announcement });
+  return createElement("div", { class: "command" }, createElement("code", {}, text), button);
+}
+
+/** Creates a button that copies a text, and says so in an element for screen readers. */
+export function createCopyButton({
+  text,
+  label,
+  what,
+  announcement,
+}: {
+  readonly text: () => string;
+  readonly label: string;
+  /** What is copied, such as "the link". */
+  readonly what: string;
+  readonly announcement: HTMLElement;
+}): HTMLElement {
+  const name = label === "Copy" ? `Copy ${what}` : undefined;
+  const button = createElement("button", { type: "button", class: "small", "aria-label": name }, label);
   button.addEventListener("click", async () => {
-    const isCopied = await copyToClipboard(text).then(
+    const isCopied = await copyToClipboard(text()).then(
       () => true,
       () => false,
     );
     button.textContent = isCopied ? "Copied" : "Not copied";
-    announcement.textContent = isCopied ? `The ${name} was copied.` : "The browser denied access to the clipboard.";
+    announcement.textContent = isCopied
+      ? `${what.charAt(0).toUpperCase()}${what.slice(1)} was copied.`
+      : "The browser denied access to the clipboard.";
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = label;
       announcement.textContent = "";
     }, COPIED_NOTICE_MS);
   });
-  return createElement("div", { class: "command" }, createElement("code", {}, text), button);
+  return button;
 }
 
 async function copyToClipboard(text: string): Promise<void> {

@@ -4,7 +4,8 @@ import type {
   TransferSubstate,
   WithdrawalResponse,
 } from "../../../../web/shared/api/api-types.js";
-import { describeWithdrawal, findExplorerUrl, mayNeedWithdrawal } from "../../../../web/transfer/withdrawal-steps.js";
+import { findExplorerUrl } from "../../../../web/transfer/explorers.js";
+import { describeWithdrawal, mayNeedWithdrawal } from "../../../../web/transfer/withdrawal-steps.js";
 
 const NOW_MS = 1_800_000_000_000;
 
@@ -35,6 +36,6 @@ test("anybody can commit from the time that the service names, or where none is 
 });
 
 test("a chain without a known explorer has no link", () => {
-  expect(findExplorerUrl(10, "0x12")).toBe("https://optimistic.etherscan.io/address/0x12");
-  expect(findExplorerUrl(5, "0x12")).toBeUndefined();
+  expect(findExplorerUrl(10, "address", "0x12")).toBe("https://optimistic.etherscan.io/address/0x12");
+  expect(findExplorerUrl(5, "tx", "0x12")).toBeUndefined();
 });
