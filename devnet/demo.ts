@@ -5,16 +5,22 @@ import { stopOnSignals } from "../src/app/process-lifecycle.js";
 import { loadConfig } from "../src/config/config.js";
 import { hopChains } from "./chain/local-chains.js";
 import { createDemoIndex } from "./demo-index.js";
-import { registerDemo } from "./demo-registry.js";
+import { addDemoToPage } from "./demo-page.js";
+import { type RunningDemo, registerDemo } from "./demo-registry.js";
 import { type LocalNetwork, startLocalNetwork } from "./network.js";
 import { runCleanups } from "./run-cleanups.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
+import { parseSendArguments } from "./send-arguments.js";
+import { sendQuotedTransfer } from "./transfer/send-quoted-transfer.js";
 
 /** The demo's chains go on by themselves, so that transfers become final and watches of them end. */
 const DEMO_BLOCK_TIME_MS = 1_000;
 
 /** Anvil's second account, which has sent the seeded transfers. */
 const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+/** What the page and the banner offer to send. */
+const OFFERED_TRANSFER = "--token USDT --from polygon --to arbitrum --amount 25";
 
 /** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {
@@ -31,13 +37,18 @@ async function main(): Promise<void> {
   const index = await createDemoIndex(environment);
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
-    const gateway = await createGateway(loadConfig({ ...environment, ...index.environment, ...network.environment }));
+    const config = loadConfig({ ...environment, ...index.environment, ...network.environment });
+    let demo: RunningDemo = { gatewayUrl: "", chains: network.chains };
+    const gateway = await createGateway(config, undefined, {
+      extendDocuments: (documents) => addDemoToPage(documents, () => sendOffered(demo)),
+    });
     const { url, metricsUrl = `${url}/metrics` } = await gateway.start().catch(async (error: unknown) => {
       // It still writes into the folder of the index.
       await gateway.stop();
       throw error;
     });
-    const unregister = await registerDemo({ gatewayUrl: url, chains: network.chains });
+    demo = { ...demo, gatewayUrl: url };
+    const unregister = await registerDemo(demo);
     stopOnSignals(async () => {
       await Promise.all([gateway.stop(), unregister()]);
       await runCleanups([index.remove, network.stop]);
@@ -48,6 +59,12 @@ async function main(): Promise<void> {
     await runCleanups([index.remove, network.stop]);
     throw error;
   }
+}
+
+async function sendOffered(demo: RunningDemo): Promise<string> {
+  const transfer = parseSendArguments(OFFERED_TRANSFER.split(" "));
+  if (transfer === undefined) throw new Error("there is no transfer to send");
+  return sendQuotedTransfer(demo, transfer);
 }
 
 /** @throws Error that says how to choose another port */
@@ -81,8 +98,8 @@ function renderBanner(url: string, metricsUrl: string, transfers: LocalNetwork["
   ${bold("Transfers")} on these chains, by the hash of the transaction that sent them
 ${transfers.map(renderTransferRow).join("\n")}
 
-  ${bold("Send one")} from another terminal and watch PENDING turn into BONDED after some seconds
-    npm run devnet:send -- --token USDT --from polygon --to arbitrum --amount 25
+  ${bold("Send one")} with the button of the page or from another terminal, and watch PENDING turn into BONDED after some seconds
+    npm run devnet:send -- ${OFFERED_TRANSFER}
 
   Ctrl-C ends everything.
 `;

@@ -111,6 +111,8 @@ function startPage(): void {
     getElement("main", HTMLElement).focus();
   });
   setUpDeveloperSwitch(getElement("developer", HTMLInputElement));
+  if (document.documentElement.dataset.demo !== undefined)
+    void import("./transfer/demo-button.js").then(({ setUpDemoButton }) => setUpDemoButton(navigate));
   setUpThemeSwitch(getElement("theme", HTMLButtonElement));
   startAgeUpdates();
   // The network selects stay hidden unless goerli has routes.

@@ -66,6 +66,8 @@ export interface GatewayOptions {
   readonly endpointNameKey?: string | undefined;
   /** Receives one line about which chains respond. Without it, they are not checked at the start. */
   readonly onChainsChecked?: ((summary: string) => void) | undefined;
+  /** Adds or replaces documents by path: for a program that runs the service in its own process. */
+  readonly extendDocuments?: ((documents: Documents) => void) | undefined;
   /** Destination of the log unless a logger is given. Default: standard output. */
   readonly logOutput?: BufferedLogOutput;
 }
@@ -76,8 +78,9 @@ type Documents = Map<string, StaticDocument | (() => DynamicDocument | Promise<D
 export async function createGateway(
   config: Config,
   givenLogger?: Logger,
-  { fastPaths = true, endpointNameKey, onChainsChecked, logOutput = new BufferedLogOutput(1) }: GatewayOptions = {},
+  options: GatewayOptions = {},
 ): Promise<Gateway> {
+  const { endpointNameKey, onChainsChecked, extendDocuments, logOutput = new BufferedLogOutput(1) } = options;
   const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
   const { version } = findPackageRoot();
   const draining = new AbortController();
@@ -104,7 +107,7 @@ export async function createGateway(
     ...parts.clocks,
   });
   const { documents, metricsListener } = composeDocuments(
-    { config, logger, metrics, dependencies, parts },
+    { config, logger, metrics, dependencies, parts, extendDocuments },
     draining.signal,
   );
   const server: HttpServer = new HttpServer({
@@ -115,7 +118,7 @@ export async function createGateway(
     scheduler: parts.scheduler,
     eventLoop: parts.eventLoop,
     limits: { operationStreams: config.watchMaxStreams || Number.MAX_SAFE_INTEGER },
-    fastPaths,
+    fastPaths: options.fastPaths ?? true,
     log(entry, reason) {
       metrics.onRequest(entry, reason);
       logger.logRequest(entry);
@@ -289,9 +292,11 @@ function composeDocuments(
     metrics,
     dependencies,
     parts,
+    extendDocuments,
   }: Pick<GatewayParts, "config" | "logger" | "parts"> & {
     readonly metrics: Metrics;
     readonly dependencies: ReturnType<typeof createDependencyMonitor>;
+    readonly extendDocuments: GatewayOptions["extendDocuments"];
   },
   draining: AbortSignal,
 ): { readonly documents: Documents; readonly metricsListener: MetricsListener } {
@@ -309,6 +314,7 @@ function composeDocuments(
     ...createProbes({ version, dependencies, isDraining, ...parts.clocks }),
   ]);
   if (config.metricsPort === "same") documents.set("/metrics", readMetrics);
+  extendDocuments?.(documents);
   // With several workers, the primary has the listener.
   const readLiveness = (): DynamicDocument => createLivenessReport(draining.aborted);
   const metricsListener = cluster.isWorker

@@ -1,0 +1,74 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { addDemoToPage } from "../../devnet/demo-page.js";
+import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
+import { parseSendArguments } from "../../devnet/send-arguments.js";
+import { sendQuotedTransfer } from "../../devnet/transfer/send-quoted-transfer.js";
+import { findAccessibilityViolations, openBrowserPage, VIEWPORTS } from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+
+const TRANSFER = parseSendArguments("--token USDT --from polygon --to arbitrum --amount 25".split(" "));
+
+// Uses its own local network, because it sends transfers.
+describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium)", () => {
+  let network: LocalNetwork;
+  let gateway: TestGateway;
+  let browser: Browser;
+  let failure: Error | undefined;
+  beforeAll(async () => {
+    [network, browser] = await Promise.all([startLocalNetwork({ blockTimeMs: 1_000 }), launchBrowser()]);
+    gateway = await startGateway(network.environment, {
+      extendDocuments: (documents) =>
+        addDemoToPage(documents, async () => {
+          if (failure !== undefined || TRANSFER === undefined) throw failure;
+          return sendQuotedTransfer({ gatewayUrl: gateway.url, chains: network.chains }, TRANSFER);
+        }),
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    await network?.stop();
+  });
+
+  test("sends a transfer that runs through its states on the timeline", async () => {
+    const { page, consoleProblems, close } = await openBrowserPage(browser, gateway.url, "/#routes", {
+      viewport: VIEWPORTS.phone,
+      reducedMotion: "reduce",
+    });
+    await page.getByRole("button", { name: "Send a demo transfer" }).click();
+    const current = page.locator("#transfer-answer .timeline [aria-current=step]");
+    await current.filter({ hasText: "Waiting for a bonder" }).waitFor();
+    expect(await findAccessibilityViolations(page)).toEqual([]);
+    await network.bonder.deliverPending();
+    const last = page.locator("#transfer-answer .timeline li[data-step=done]").last();
+    await last.filter({ hasText: "Received on Arbitrum" }).waitFor();
+    expect(await last.textContent()).toMatch(/USDT .*arrived/);
+    // The chains of the demo go on: both blocks become final.
+    await page.locator('#transfer-stream [data-stream="ended"]').waitFor();
+    expect(await page.locator("#transfer-answer .finality").allTextContents()).toEqual(["final", "final"]);
+    expect(await page.locator("#transfer-answer a[href^=http]").count()).toBe(0);
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test("says that a transfer was not sent", async () => {
+    failure = new Error("the chain is gone");
+    const { page, close } = await openBrowserPage(browser, gateway.url, "/#chains", { mayFail: /500|503/ });
+    await page.getByRole("button", { name: "Send a demo transfer" }).click();
+    await page.locator("#demo-notice", { hasText: "Not sent" }).waitFor();
+    expect(await page.locator("#demo-send").isEnabled()).toBe(true);
+    await close();
+  });
+
+  test("has the button only there", async () => {
+    const plain = await startGateway(network.environment);
+    const { page, close } = await openBrowserPage(browser, plain.url, "/#transfer");
+    await page.locator("#transfer-answer .empty").waitFor();
+    expect(await page.locator("#demo").isVisible()).toBe(false);
+    expect((await plain.get("/demo/send")).status).toBe(404);
+    await close();
+    await plain.stop();
+  });
+});
