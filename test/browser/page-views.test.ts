@@ -30,6 +30,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
       '#curve[aria-busy="false"]',
     ],
     ["comparison", "#compare?token=USDT&from=polygon&dollars=900000", "#compare-answer .comparison"],
+    ["comparison of the largest sum", "#compare?token=HOP&from=polygon&dollars=1000000000", ".comparison"],
     ["comparison of no sum", "#compare?dollars=none", "#compare-answer .empty"],
     ["rejected quote", "#quote?token=USDT&slippage=100", "#quote-answer .error-box"],
     ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .details"],

@@ -88,7 +88,7 @@ export class CompareView implements View {
     const input = this.#fill(parameters, routes, network);
     const sum = parseDollars(input.dollars);
     setAttribute(this.#dollars, "aria-invalid", sum === undefined ? "true" : undefined);
-    this.#dollarsError.textContent = sum === undefined ? "Use plain digits: 1000" : "";
+    this.#dollarsError.textContent = sum === undefined ? "Use plain digits, up to a billion: 1000" : "";
     if (sum === undefined) {
       this.#clear("Enter a sum to compare.");
       return;

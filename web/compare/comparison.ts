@@ -51,5 +51,5 @@ export function parseDollars(text: string): number | undefined {
   return dollars > 0 && dollars <= MAX_DOLLARS ? dollars : undefined;
 }
 
-/** Beyond this, the amount of a cheap token could not be computed from floating-point numbers. */
-const MAX_DOLLARS = 1e12;
+/** More than any route carries. Longer sums would not fit on a phone. */
+const MAX_DOLLARS = 1e9;

@@ -43,7 +43,8 @@ test.each([
   ["1,000", undefined],
   ["-5", undefined],
   ["1e3", undefined],
-  ["1000000000001", undefined],
+  ["1000000000", 1e9],
+  ["1000000001", undefined],
 ])("parseDollars(%j) is %s", (text, dollars) => {
   expect(parseDollars(text)).toBe(dollars);
 });
