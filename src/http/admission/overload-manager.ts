@@ -6,6 +6,7 @@ import type { ScheduledJob, Scheduler } from "../../resilience/scheduler.js";
 import { capToFileDescriptorLimit, type HttpLimits } from "../connection/http-limits.js";
 import type { RequestContext } from "../request/request-context.js";
 import { IncomingBody } from "./incoming-body.js";
+import { type ReadConnection, ReadTurns } from "./read-turns.js";
 
 /** Why a request, a stream or a connection was refused or closed, as `hop_gateway_limit_cuts_total` names it. */
 export type OverloadCause = "unsent_bytes" | "response_deadline" | "open_streams" | "received_bytes" | "event_loop";
@@ -47,9 +48,11 @@ export interface ConnectionProtocol {
 }
 
 /** An accepted connection. */
-export class Connection {
+export class Connection implements ReadConnection {
   /** Undefined until its first bytes have arrived. */
   protocol: ConnectionProtocol | undefined;
+  requestsInTurn = 0;
+  readInTurn = -1;
 
   /** @param caller identity of its peer, as `identifyCaller` returns it */
   constructor(
@@ -93,6 +96,8 @@ export class OverloadManager {
   readonly maxConnections: number;
   /** Divides the time of the event loop among callers. */
   readonly eventLoop: FairScheduler;
+  /** Divides what is read of connections among its turns, until they turn out to be HTTP/1.1. */
+  readonly reads = new ReadTurns();
   readonly #limits: HttpLimits;
   readonly #scheduler: Scheduler;
   readonly #connectionsByCaller = new Map<string, Set<Connection>>();
@@ -141,6 +146,7 @@ export class OverloadManager {
     this.#connectionCount += 1;
     const connections = this.#connectionsByCaller.get(caller) ?? new Set();
     this.#connectionsByCaller.set(caller, connections.add(connection));
+    this.reads.add(connection);
     socket.once("close", () => this.#forget(connection));
     this.#checks ??= this.#scheduler.every("check connections", CHECK_INTERVAL_MS, () => this.#checkAll());
     return true;
@@ -260,6 +266,7 @@ export class OverloadManager {
   #forget(connection: Connection): void {
     const connections = this.#connectionsByCaller.get(connection.caller);
     if (!connections?.delete(connection)) return;
+    this.reads.remove(connection);
     this.#connectionCount -= 1;
     if (connections.size === 0) this.#connectionsByCaller.delete(connection.caller);
   }

@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { ConnectionProtocol, OverloadManager } from "../admission/overload-manager.js";
+import type { Connection, ConnectionProtocol, OverloadManager } from "../admission/overload-manager.js";
 import { removeItem } from "../request/in-flight-requests.js";
 import { countSharedBytes } from "../request/response.js";
 import { countFlushedChunks } from "../stream/flushed-chunk.js";
@@ -64,7 +64,8 @@ export interface Http2Environment {
  */
 export class Http2Connection implements ConnectionProtocol {
   readonly #session: ServerHttp2Session;
-  /** The connection itself, which outlives the session and its proxy for it. */
+  readonly #connection: Connection;
+  /** The socket itself, which outlives the session and its proxy for it. */
   readonly #socket: Socket;
   readonly #environment: Http2Environment;
   readonly #sendDeadline: SendDeadline;
@@ -90,10 +91,11 @@ export class Http2Connection implements ConnectionProtocol {
   #destroyedAt: number | undefined;
   #isClosed: boolean;
 
-  constructor(session: ServerHttp2Session, socket: Socket, environment: Http2Environment) {
+  constructor(session: ServerHttp2Session, connection: Connection, environment: Http2Environment) {
     this.#session = session;
     this.#isClosed = session.destroyed;
-    this.#socket = socket;
+    this.#connection = connection;
+    this.#socket = connection.socket;
     this.#environment = environment;
     this.#sendDeadline = new SendDeadline(environment.limits);
     session.once("close", () => {
@@ -110,6 +112,8 @@ export class Http2Connection implements ConnectionProtocol {
 
   /** Admits a new stream. Returns false if it refuses it, with a code that allows another attempt (RFC 9113 8.7). */
   admit(stream: ServerHttp2Stream, caller: string): boolean {
+    const { overload } = this.#environment;
+    overload.reads.countRequest(this.#connection);
     if (this.#isFlood || this.#isClosed) return false;
     this.#totalStreams += 1;
     // Reset before Node.js announced it: it only has to be logged.
@@ -117,7 +121,7 @@ export class Http2Connection implements ConnectionProtocol {
       this.#countReset();
       return true;
     }
-    const release = this.#environment.overload.tryOpenStream(caller);
+    const release = overload.tryOpenStream(caller);
     if (release === undefined) {
       this.#refuse(stream);
       return false;

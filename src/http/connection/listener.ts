@@ -8,7 +8,6 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { Connection, type OverloadManager } from "../admission/overload-manager.js";
 import { readBuffered } from "../request/body.js";
 import { identifyCaller } from "../request/caller.js";
@@ -65,12 +64,6 @@ type StreamEvent = [ServerHttp2Stream, IncomingHttpHeaders, flags: number, rawHe
 /** Listens for HTTP/1.1 and for cleartext HTTP/2 with prior knowledge on one port. */
 export class HttpSocketListener {
   readonly #options: HttpSocketListenerOptions;
-  /**
-   * Begins one session per turn, with up to 64 KiB of requests. Sessions that begin together would share the last
-   * places for streams: each would hold some, so that none ends for its refused streams, and a hundred of them took 80
-   * MB more. It leaves no turns to new connections, since each of them may begin a session.
-   */
-  readonly #sessionScheduler = new FairScheduler({ turnMs: 0 });
   readonly #http1: Server;
   readonly #http2: Http2Server;
   readonly #http1Server: Http1Server;
@@ -134,12 +127,14 @@ export class HttpSocketListener {
     this.#accepted += 1;
     this.#options.overload.eventLoop.noteAccepted();
     const connection = new Connection(socket, identifyCaller(socket.remoteAddress, undefined));
-    if (!this.#options.overload.tryAddConnection(connection)) return;
+    const { overload } = this.#options;
+    if (!overload.tryAddConnection(connection)) return;
     sniffProtocol(socket, this.#options.limits.headersMs, (isHttp2, start) => {
       if (isHttp2) {
-        this.#sessionScheduler.schedule(connection, () => socket.destroyed || this.#startSession(connection));
+        overload.reads.beginSession(connection, start.length, () => this.#startSession(connection));
         return;
       }
+      overload.reads.remove(connection);
       this.#acceptHttp1(socket);
       connection.protocol = this.#http1Server.adopt(connection, start);
     });
@@ -151,7 +146,7 @@ export class HttpSocketListener {
     socket.allowHalfOpen = false;
     const adopt = (session: ServerHttp2Session): void => {
       deferSessionEnd(session);
-      const protocol = new Http2Connection(session, socket, this.#options);
+      const protocol = new Http2Connection(session, connection, this.#options);
       connection.protocol = protocol;
       if (this.#isDraining) protocol.closeGracefully();
       // The headers in their flat form are not in Node's types.

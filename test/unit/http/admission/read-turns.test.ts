@@ -1,0 +1,159 @@
+import type { Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import {
+  createFrameReader,
+  encodeClientPreface,
+  encodeFrame,
+  FRAME_TYPES,
+} from "../../../../bench/support/http2-frames.js";
+import { Connection, type ConnectionProtocol } from "../../../../src/http/admission/overload-manager.js";
+import { ReadTurns } from "../../../../src/http/admission/read-turns.js";
+import { openRawSocket } from "../support/raw-client.js";
+import { startTestServer } from "../support/test-server.js";
+
+/** Far more turns of the event loop than anything here needs. */
+const MAX_TURNS = 10_000;
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+async function untilReading(reading: ReadonlySet<string>, count: number): Promise<void> {
+  for (let turns = 0; reading.size < count && turns < MAX_TURNS; turns++) await nextTurn();
+  expect(reading.size).toBeGreaterThanOrEqual(count);
+}
+
+/** Connections of which it is known whether they are read. */
+function setup() {
+  const reads = new ReadTurns();
+  const reading = new Set<string>();
+  function connect(name: string, { caller = name, isBusy = false } = {}): Connection {
+    const socket = {
+      destroyed: false,
+      _handle: { readStart: () => reading.add(name), readStop: () => reading.delete(name) },
+    };
+    const connection = new Connection(socket as unknown as Socket, caller);
+    if (isBusy) connection.protocol = { isIdle: () => false } as ConnectionProtocol;
+    reading.add(name);
+    reads.add(connection);
+    return connection;
+  }
+  const bring = (connection: Connection, requests: number): void => {
+    for (let count = 0; count < requests; count++) reads.countRequest(connection);
+  };
+  return { reads, reading, connect, bring };
+}
+
+describe("reading HTTP/2 connections in turns", () => {
+  test("reads all connections at once while few requests begin in a turn of the event loop", async () => {
+    const { reading, connect, bring } = setup();
+    const [a] = ["a", "b"].map((name) => connect(name)) as [Connection, Connection];
+    for (let turn = 0; turn < 3; turn++) {
+      bring(a, 256);
+      expect(reading.size).toBe(2);
+      await nextTurn();
+      await nextTurn();
+    }
+  });
+
+  test("stops all connections after many requests, and reads one that brought them in a turn, but sixteen others", async () => {
+    const { reading, connect, bring } = setup();
+    const flood = connect("flood");
+    for (let index = 0; index < 40; index++) connect(`quiet ${index}`);
+    await nextTurn();
+    bring(flood, 257);
+    expect(reading.size).toBe(0);
+    await untilReading(reading, 1);
+    expect([...reading]).toEqual(["flood"]);
+    await untilReading(reading, 2);
+    expect(reading.size).toBeLessThanOrEqual(17);
+    await untilReading(reading, 41);
+  });
+
+  test("divides turns among callers, and reads the requests that a caller has begun first", async () => {
+    const { reading, connect, bring } = setup();
+    const floods = Array.from({ length: 10 }, (_, index) => connect(`flood ${index}`, { caller: "many" }));
+    const busy = connect("busy", { caller: "many", isBusy: true });
+    connect("other");
+    await nextTurn();
+    for (const flood of floods) bring(flood, 20);
+    bring(busy, 57);
+    for (const connection of [...floods, busy]) connection.requestsInTurn = 250;
+    expect(reading.size).toBe(0);
+    await untilReading(reading, 1);
+    expect([...reading][0]).toBe("busy");
+    await untilReading(reading, 6);
+    expect([...reading].slice(0, 6)).toContain("other");
+  });
+
+  test("does not read a connection that was accepted meanwhile before those that wait", async () => {
+    const { reading, connect, bring } = setup();
+    bring(connect("a"), 257);
+    connect("late");
+    expect(reading.size).toBe(0);
+    await untilReading(reading, 2);
+    expect([...reading]).toEqual(["a", "late"]);
+  });
+
+  test("begins one session per turn if its connection has sent much", async () => {
+    const { reads, connect } = setup();
+    const begun: number[] = [];
+    let turn = 0;
+    for (const name of ["a", "b", "c"]) reads.beginSession(connect(name), 40_000, () => void begun.push(turn));
+    for (; begun.length < 3 && turn < MAX_TURNS; turn++) await nextTurn();
+    expect(new Set(begun).size).toBe(3);
+  });
+
+  test("stops no other connection for what a new session brings", async () => {
+    const { reads, reading, connect, bring } = setup();
+    const quiet = connect("quiet");
+    const connection = connect("session");
+    const begun = new Promise<void>((resolve) => {
+      reads.beginSession(connection, 30_000, () => {
+        process.nextTick(() => {
+          bring(connection, 250);
+          resolve();
+        });
+      });
+    });
+    await begun;
+    expect([...reading]).toEqual(["quiet", "session"]);
+    bring(quiet, 1);
+    expect(reading.size).toBe(2);
+  });
+});
+
+const REQUESTS = 250;
+
+/** Requests of one connection for a path that does not exist. */
+const BURST = Buffer.concat(
+  Array.from({ length: REQUESTS }, (_, index) => {
+    const headers = Buffer.concat([Buffer.from([0x82, 0x86, 1, 1, 0x61, 4, 2]), Buffer.from("/x")]);
+    return encodeFrame(FRAME_TYPES.headers, 5, 2 * index + 1, headers);
+  }),
+);
+
+test("begins the requests of a few connections in a turn of the event loop, however many send some", async () => {
+  const { port, server } = await startTestServer({ limits: { totalStreams: 100_000 } });
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => openRawSocket(port)));
+  let [ready, answered] = [0, 0];
+  for (const socket of sockets) {
+    const onFrame = createFrameReader((type, flags) => {
+      if (type === FRAME_TYPES.settings && flags === 0) ready += 1;
+      if (type === FRAME_TYPES.headers) answered += 1;
+    });
+    socket.on("data", onFrame);
+    socket.write(encodeClientPreface());
+  }
+  await expect.poll(() => ready).toBe(sockets.length);
+  for (const socket of sockets) socket.write(BURST);
+  let [open, most] = [0, 0];
+  for (let turns = 0; answered < sockets.length * REQUESTS && turns < MAX_TURNS; turns++) {
+    await nextTurn();
+    const { openStreams } = server.getLoad();
+    most = Math.max(most, openStreams - open);
+    open = openStreams;
+  }
+  expect(answered).toBe(sockets.length * REQUESTS);
+  expect(most).toBeGreaterThanOrEqual(REQUESTS / 2);
+  expect(most).toBeLessThanOrEqual(3 * REQUESTS);
+  for (const socket of sockets) socket.destroy();
+});
