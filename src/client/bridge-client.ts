@@ -46,5 +46,20 @@ async function send({ url, method, header, body, signal }: UniversalClientReques
   const response = await fetch(url, init).catch((error: unknown) => {
     throw new ConnectError("the service could not be reached", Code.Unavailable, undefined, undefined, error);
   });
-  return universalClientResponseFromFetch(response);
+  const answer = universalClientResponseFromFetch(response);
+  return { ...answer, body: readBody(answer.body) };
+}
+
+async function* readBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw new ConnectError(
+      "the connection was lost during the response",
+      Code.Unavailable,
+      undefined,
+      undefined,
+      error,
+    );
+  }
 }

@@ -40,3 +40,20 @@ test("a service that is not reached is UNAVAILABLE with its cause, and an aborte
   const call = createBridgeClient("http://gateway.test", { fetch }).listAvailableRoutes({}, { signal: caller.signal });
   expect(ConnectError.from(await call.catch((error: unknown) => error)).code).toBe(Code.Canceled);
 });
+
+test("a response that breaks off is UNAVAILABLE with its cause", async () => {
+  const cause = new TypeError("terminated");
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(routes.subarray(0, 3));
+    },
+    pull(controller) {
+      controller.error(cause);
+    },
+  });
+  const fetch: typeof globalThis.fetch = async () =>
+    new Response(body, { headers: { "content-type": "application/proto" } });
+  const bridge = createBridgeClient("http://gateway.test", { fetch });
+  const error = ConnectError.from(await bridge.listAvailableRoutes({}).catch((error: unknown) => error));
+  expect(error).toMatchObject({ code: Code.Unavailable, cause });
+});
