@@ -30,7 +30,13 @@ const ROUTES_PATH = "/v1/available-routes";
 
 /** Usual amounts in thousandths of a token: some 2,000 dollars. A tenth and ten times of it are quoted too. */
 const USUAL_MILLITOKENS: Readonly<Record<string, number>> = {
-  ...{ ETH: 1_000, rETH: 1_000, WBTC: 50, HOP: 50_000_000, SNX: 500_000, MATIC: 1_000_000, MAGIC: 1_000_000 },
+  ETH: 1_000,
+  rETH: 1_000,
+  WBTC: 50,
+  HOP: 50_000_000,
+  SNX: 500_000,
+  MATIC: 1_000_000,
+  MAGIC: 1_000_000,
 };
 const USUAL_MILLIDOLLARS = 2_000_000;
 
@@ -170,10 +176,12 @@ function formatOutcome(outcome: Outcome): string {
 }
 
 function formatDifference({ field, kind, relativePercent, ...values }: AnswerDifference): string {
-  if (kind === "added" || kind === "missing") return `    ${field}: ${kind}\n`;
+  // Names that a server chose: escape sequences would reach the terminal.
+  const name = field.replace(/[^\x20-\x7e]/g, "?");
+  if (kind === "added" || kind === "missing") return `    ${name}: ${kind}\n`;
   const sign = relativePercent !== undefined && relativePercent > 0 ? "+" : "";
   const relative = relativePercent === undefined ? "" : `, ${sign}${Number(relativePercent.toPrecision(3))} %`;
-  return `    ${field}: ${JSON.stringify(values.old)}, new: ${JSON.stringify(values.new)}${relative}\n`;
+  return `    ${name}: ${JSON.stringify(values.old)}, new: ${JSON.stringify(values.new)}${relative}\n`;
 }
 
 function formatSummary(outcomes: readonly Outcome[]): string {
@@ -199,7 +207,8 @@ function summarize(outcomes: readonly Outcome[]) {
         : [
             {
               request,
-              ...{ status: { old: old.status, new: current.status }, timeMs: { old: round(old), new: round(current) } },
+              status: { old: old.status, new: current.status },
+              timeMs: { old: round(old), new: round(current) },
               fields: differences,
             },
           ],

@@ -106,6 +106,12 @@ describe("with a file", () => {
     expect(code).toBe(1);
   });
 
+  test("prints no control characters of a server", async () => {
+    const { output } = await replay(serve(1), serve(1, { "\u001b[2J": 1, "a\nb": { "\u009b": 2 } }), { lines });
+    expect(output).toContain("    ?[2J: added\n    a?b: added\n");
+    expect(output).not.toMatch(/[^\n\x20-\x7e]/);
+  });
+
   test("prints JSON, with one difference of many answers", async () => {
     const missing: Handler = (request, response) =>
       request.url?.includes("2000") ? sendJson(response, {}, 404) : serve(1)(request, response);
