@@ -95,7 +95,8 @@ export class CompareView implements View {
     }
     const { token, from } = input;
     const decimals = getDecimals(token);
-    const tokenUsd = decimals === undefined ? 0 : await fetchTokenPrice({ routes, token, network, decimals }, signal);
+    const tokenUsd =
+      decimals === undefined ? 0 : await fetchTokenPrice({ routes, token, network, decimals, fromChain: from }, signal);
     if (decimals === undefined || tokenUsd === 0) {
       this.#clear(`The gateway knows no price of ${token}.`);
       return;

@@ -9,6 +9,8 @@ export interface PricedToken {
   readonly token: string;
   readonly network: string;
   readonly decimals: number;
+  /** Chain whose quote is asked for the price, if it has one. Others may not be reachable. */
+  readonly fromChain?: string | undefined;
 }
 
 /**
@@ -17,10 +19,11 @@ export interface PricedToken {
  * @throws ApiError, or the abort reason of the signal
  */
 export async function fetchTokenPrice(
-  { routes, token, network, decimals }: PricedToken,
+  { routes, token, network, decimals, fromChain: preferredChain }: PricedToken,
   signal: AbortSignal,
 ): Promise<number> {
-  const fromChain = listSourceChains(routes, token).find((slug) => slug !== "ethereum");
+  const pricedChains = listSourceChains(routes, token).filter((slug) => slug !== "ethereum");
+  const fromChain = pricedChains.find((slug) => slug === preferredChain) ?? pricedChains[0];
   const toChain = fromChain && listDestinationChains(routes, token, fromChain)[0];
   if (fromChain === undefined || toChain === undefined) return 0;
   const amount = String(10n ** BigInt(decimals));
