@@ -43,7 +43,8 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     ["routes", "#routes", "#routes-answer table"],
   ] as const;
 
-  describe.each(["desk", "phone"] as const)("on a %s", (size) => {
+  const sizes = isFullEffort ? (["desk", "phone", "widePhone"] as const) : (["desk", "phone"] as const);
+  describe.each(sizes)("on a %s", (size) => {
     test.each(views)(
       "shows the %s without accessibility violations, console messages or overflow",
       async (_, address, shown) => {

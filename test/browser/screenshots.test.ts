@@ -36,6 +36,7 @@ interface Scene {
 const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const ACCOUNT = `#account?of=${SENDER}&token=USDT`;
 const TRANSFER = "#transfer-answer .details";
+const COMPARISON = "#compare-answer .comparison";
 const LIST = "#account-answer .transfers li";
 /** A table whose every route has a number. */
 const VALUES = "#routes-answer .values:not(:has(tbody a:empty))";
@@ -49,6 +50,7 @@ const ON_PHONE = { viewport: PHONE, fullPage: false } as const;
 const SCENES: readonly Scene[] = [
   { name: "quote", address: () => QUOTE, shown: CURVE, ...ON_DESK },
   { name: "quote-dark", address: () => QUOTE, shown: CURVE, ...ON_DESK, colorScheme: "dark" },
+  { name: "compare", address: () => "#compare?token=USDT&from=polygon", shown: COMPARISON, ...ON_DESK },
   { name: "transfer", address: getTransferHash, shown: TRANSFER, ...ON_DESK },
   { name: "transfer-dark", address: getTransferHash, shown: TRANSFER, ...ON_DESK, colorScheme: "dark" },
   { name: "account", address: () => ACCOUNT, shown: LIST, ...ON_DESK },

@@ -8,8 +8,12 @@ export interface BrowserPage {
   close(): Promise<void>;
 }
 
-/** Tested viewports: a desktop, and the smallest phone, which also equals a desktop at 400 % zoom (WCAG 1.4.10). */
-export const VIEWPORTS = { desk: { width: 1280, height: 900 }, phone: { width: 320, height: 640 } } as const;
+/** Tested viewports: a desktop, the smallest phone, which also equals a desktop at 400 % zoom (WCAG 1.4.10), and a usual one. */
+export const VIEWPORTS = {
+  desk: { width: 1280, height: 900 },
+  phone: { width: 320, height: 640 },
+  widePhone: { width: 390, height: 844 },
+} as const;
 
 /**
  * Opens a page of the service in a new browser context, which shares no state with others.
