@@ -163,7 +163,7 @@ describe.skipIf(browserPath === undefined)("the page of the service (needs chrom
         expect(await measureHorizontalOverflow(tab)).toBe(0);
       }
       await tab.goto(`${gateway.url}/docs`);
-      expect(await tab.locator('nav a[href="/docs/integrate"]').count()).toBe(1);
+      expect(await tab.locator('header a[href="/docs/integrate"]').count()).toBe(1);
     },
   );
 });
