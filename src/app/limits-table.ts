@@ -317,7 +317,7 @@ export const LIMITS: readonly {
     limits: [
       {
         name: "time for settings, prices, attestations and the explorer",
-        value: "8 s each, repeated after 3 s; a withdrawal waits half of its time for an attestation",
+        value: "8 s each, repeated after 3 s; a withdrawal waits for an attestation for 30 to 60 % of its time",
         effect: "the last document, or `UPSTREAM_UNAVAILABLE`",
       },
       {

@@ -47,8 +47,8 @@ interface ReadTerms {
 const MAX_ENTRIES = 1_000;
 /** A read ends this long before its deadline, to report which chain was too slow; at most a fifth of the time. */
 const DEADLINE_MARGIN_MS = 500;
-/** A caller with less than this share of the time of a read is in a hurry. */
-const HURRIED_SHARE = 0.25;
+/** How much of the time that its callers have at least a read waits for an attestation. */
+const ATTESTATION_SHARE = 0.6;
 
 /**
  * Finds what is left to do for transfers that have not been received. Keeps it for about a block, and deduplicates concurrent
@@ -83,18 +83,17 @@ export class WithdrawalFinder {
     if (sent.kind === "l1") return { state: "AUTOMATIC" };
     const { limiter, timeoutMs, now } = this.#options;
     const { network, caller, signal } = context;
-    // The caller that begins a read decides: a source that does not respond is reported before that one's deadline.
-    const availableMs = context.remainingMs();
-    const attestationWaitMs = availableMs / 2;
+    // Callers share reads with those who have about as much time, from 2^n up to 2^(n+1) ms: the wait ends before the deadline of
+    // each, and none ends it for those who have more.
+    const timeClass = Math.floor(Math.log2(Math.max(context.remainingMs(), 1)));
+    const attestationWaitMs = 2 ** timeClass * ATTESTATION_SHARE;
     if (usesCustomEndpoints(context.chains, network.chains.keys()))
       return limiter.run(caller, signal, () => this.#read(status, context, { isPrivate: true, attestationWaitMs }));
     // What was read after one observation is not returned as being as new as the next one.
     const key = `${network.slug} ${sent.transactionHash} ${sent.blockNumber} ${sent.logIndex} ${observedAtMs}`;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
-    // Callers with little time share reads among themselves, lest their short wait fails those who have more.
-    const isHurried = sent.kind === "cctp" && availableMs < timeoutMs * HURRIED_SHARE;
-    const readKey = isHurried ? `${key} hurried` : key;
+    const readKey = sent.kind === "cctp" ? `${key} ${timeClass}` : key;
     if (!this.#reads.isInFlight(readKey)) limiter.assertCapacity(caller);
     return this.#reads.run(readKey, context, async (waiters) => {
       const deadline = now() + timeoutMs;

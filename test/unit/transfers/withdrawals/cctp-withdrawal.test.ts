@@ -189,7 +189,10 @@ describe.each<[string, () => Promise<string>]>([
   });
 });
 
-test("a caller in a hurry does not end the wait of the others", async () => {
+test.each([
+  [20, 500_000],
+  [1_100, 4_000],
+])("a caller with %d ms does not end the wait of one with %d ms", async (shortMs, longMs) => {
   const attestation = createDeferred<string>();
   const { context, attestations } = createWorld([honest], { attestation: attestation.promise });
   const closing = new AbortController().signal;
@@ -200,8 +203,8 @@ test("a caller in a hurry does not end the wait of the others", async () => {
     ...{ findIndexedTree: async () => undefined, onFailedCheck: () => {} },
   });
   const status = createStatus({ sent, delivery: undefined, isFinal: false });
-  const hurried = finder.find(status, { ...context, remainingMs: () => 20 });
-  const patient = finder.find(status, { ...context, remainingMs: () => 500_000 });
+  const hurried = finder.find(status, { ...context, remainingMs: () => shortMs });
+  const patient = finder.find(status, { ...context, remainingMs: () => longMs });
   await expect(hurried).rejects.toMatchObject({ message: "the CCTP attestation source does not respond" });
   attestation.resolve(ATTESTATION);
   expect(await patient).toMatchObject({ state: "REDEEMABLE" });
