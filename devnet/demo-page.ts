@@ -1,9 +1,14 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { GatewayOptions } from "../src/app/gateway.js";
+import { createJsonReport } from "../src/observability/probes.js";
 
 type Documents = Parameters<NonNullable<GatewayOptions["extendDocuments"]>>[0];
 
-/** What the page requests to have a transfer sent. */
+/** The page posts to this path to have a transfer sent. */
 const SEND_PATH = "/demo/send";
+
+/** What the page and the banner offer to send: on a route whose figures no documentation shows. */
+export const OFFERED_TRANSFER = "--token DAI --from polygon --to optimism --amount 25";
 
 /**
  * Adds the button to the page that sends a demo transfer, and the path that it requests. The service has neither.
@@ -18,13 +23,20 @@ export function addDemoToPage(documents: Documents, send: () => Promise<string>)
     });
     return sending;
   };
-  documents.set(SEND_PATH, async () => {
-    const body = JSON.stringify({ transactionHash: await sendOnce() });
-    return { status: 200, contentType: "application/json; charset=utf-8", body };
+  documents.set(SEND_PATH, {
+    async post({ headers }) {
+      if (isFromOtherSite(headers)) return createJsonReport(403, { message: "only the page of the demo may send" });
+      return createJsonReport(200, { transactionHash: await sendOnce() });
+    },
   });
   const page = documents.get("/");
-  if (page === undefined || typeof page === "function") return;
+  if (page === undefined || !("read" in page)) return;
   documents.set("/", { ...page, read: async () => Buffer.from(markPage(await page.read())) });
+}
+
+/** Browsers say on whose behalf they post; a post without a body is sent without a preflight. */
+function isFromOtherSite({ origin, host }: IncomingHttpHeaders): boolean {
+  return origin !== undefined && origin.replace(/^https?:\/\//, "") !== host;
 }
 
 /** The page shows its button for this attribute. */

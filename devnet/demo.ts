@@ -5,7 +5,7 @@ import { stopOnSignals } from "../src/app/process-lifecycle.js";
 import { loadConfig } from "../src/config/config.js";
 import { hopChains } from "./chain/local-chains.js";
 import { createDemoIndex } from "./demo-index.js";
-import { addDemoToPage } from "./demo-page.js";
+import { addDemoToPage, OFFERED_TRANSFER } from "./demo-page.js";
 import { type RunningDemo, registerDemo } from "./demo-registry.js";
 import { type LocalNetwork, startLocalNetwork } from "./network.js";
 import { runCleanups } from "./run-cleanups.js";
@@ -18,9 +18,6 @@ const DEMO_BLOCK_TIME_MS = 1_000;
 
 /** Anvil's second account, which has sent the seeded transfers. */
 const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
-
-/** What the page and the banner offer to send. */
-const OFFERED_TRANSFER = "--token USDT --from polygon --to arbitrum --amount 25";
 
 /** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {

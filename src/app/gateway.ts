@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { Config } from "../config/config.js";
-import type { DynamicDocument, StaticDocument } from "../http/documents.js";
+import type { Document, DynamicDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
 import { HttpServer } from "../http/server.js";
 import { createLogger, type Logger } from "../observability/log.js";
@@ -72,7 +72,7 @@ export interface GatewayOptions {
   readonly logOutput?: BufferedLogOutput;
 }
 
-type Documents = Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>;
+type Documents = Map<string, Document>;
 
 /** Creates the service from its parts. The only place that knows all of them. */
 export async function createGateway(
@@ -309,7 +309,7 @@ function composeDocuments(
     return { status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await renderMetrics() };
   };
   const isDraining = (): boolean => draining.aborted;
-  const documents: Documents = new Map<string, StaticDocument | (() => DynamicDocument)>([
+  const documents: Documents = new Map<string, Document>([
     ...collectStaticAssets(root, config.docsUrl),
     ...createProbes({ version, dependencies, isDraining, ...parts.clocks }),
   ]);

@@ -2,12 +2,15 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "./codec/gzip.js";
+import type { HttpRequest } from "./request/request-context.js";
 import {
   createGetHandler,
+  createPostHandler,
   type HttpExchange,
   type HttpRoute,
   matchesIfNoneMatch,
   noteSharedBody,
+  type PathHandler,
   sendError,
   writeHead,
 } from "./request/response.js";
@@ -35,8 +38,16 @@ export interface DynamicDocument {
   readonly body: string;
 }
 
-/** Documents by path. A dynamic document that throws is answered with INTERNAL. */
-export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>;
+/** A path that does something, and therefore serves POST alone. Cross-site requests are for `post` to refuse. */
+export interface Action {
+  /** Does it. The body of the request is not read. */
+  post(request: HttpRequest): Promise<DynamicDocument>;
+}
+
+export type Document = StaticDocument | Action | (() => DynamicDocument | Promise<DynamicDocument>);
+
+/** Documents by path. A dynamic document or an action that throws is answered with INTERNAL. */
+export type Documents = ReadonlyMap<string, Document>;
 
 /** Asynchronous, since compressing a large document would block the event loop. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
@@ -49,11 +60,16 @@ const REVALIDATE_HEADERS: HeaderList = ["cache-control", "no-cache"];
 export function createDocumentRoutes(documents: Documents): Map<string, HttpRoute> {
   const routes = new Map<string, HttpRoute>();
   for (const [path, document] of documents) {
-    const serve = typeof document === "function" ? createDynamicHandler(document) : createStaticHandler(document);
-    const handle = createGetHandler(serve);
+    const handle = createDocumentHandler(document);
     routes.set(path, { operation: path, isRpc: false, isRateLimited: false, handle, reject: sendError });
   }
   return routes;
+}
+
+function createDocumentHandler(document: Document): PathHandler {
+  if (typeof document === "function") return createGetHandler(createDynamicHandler(document));
+  if ("post" in document) return createPostHandler(createDynamicHandler((request) => document.post(request)));
+  return createGetHandler(createStaticHandler(document));
 }
 
 function createStaticHandler({ contentType, read, headers = [] }: StaticDocument): (exchange: HttpExchange) => void {
@@ -101,12 +117,12 @@ function memoizeSuccess<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 function createDynamicHandler(
-  read: () => DynamicDocument | Promise<DynamicDocument>,
+  read: (request: HttpRequest) => DynamicDocument | Promise<DynamicDocument>,
 ): (exchange: HttpExchange) => void {
   /** The latest document: callers who get the same share its bytes. */
   let latest = { body: "", bytes: Buffer.alloc(0) };
   return createHandler(async (exchange) => {
-    const { status, contentType, body } = await read();
+    const { status, contentType, body } = await read(exchange.req);
     if (body !== latest.body) latest = { body, bytes: Buffer.from(body) };
     const { bytes } = latest;
     exchange.context.code = status < 400 ? "ok" : "unavailable";

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { addDemoToPage } from "../../devnet/demo-page.js";
+import { addDemoToPage, OFFERED_TRANSFER } from "../../devnet/demo-page.js";
 import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { parseSendArguments } from "../../devnet/send-arguments.js";
 import { sendQuotedTransfer } from "../../devnet/transfer/send-quoted-transfer.js";
@@ -8,7 +8,12 @@ import { findAccessibilityViolations, openBrowserPage, VIEWPORTS } from "../supp
 import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
-const TRANSFER = parseSendArguments("--token USDT --from polygon --to arbitrum --amount 25".split(" "));
+const TRANSFER = parseSendArguments(OFFERED_TRANSFER.split(" "));
+/** The quotes of the documentation, there and back: the first pool of each is the second of the other. */
+const DOCUMENTED = [
+  "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5",
+  "/v1/quote?amount=25000000&token=USDT&fromChain=arbitrum&toChain=polygon&slippage=0.5",
+];
 
 // Uses its own local network, because it sends transfers.
 describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium)", () => {
@@ -16,12 +21,18 @@ describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium
   let gateway: TestGateway;
   let browser: Browser;
   let failure: Error | undefined;
+  let sentCount = 0;
+  const quoteMinimums = async (): Promise<readonly unknown[]> => {
+    const answers = await Promise.all(DOCUMENTED.map((path) => gateway.get(path)));
+    return answers.map(({ body }) => (body as { amountOutMin: string }).amountOutMin);
+  };
   beforeAll(async () => {
     [network, browser] = await Promise.all([startLocalNetwork({ blockTimeMs: 1_000 }), launchBrowser()]);
     gateway = await startGateway(network.environment, {
       extendDocuments: (documents) =>
         addDemoToPage(documents, async () => {
           if (failure !== undefined || TRANSFER === undefined) throw failure;
+          sentCount++;
           return sendQuotedTransfer({ gatewayUrl: gateway.url, chains: network.chains }, TRANSFER);
         }),
     });
@@ -33,6 +44,7 @@ describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium
   });
 
   test("sends a transfer that runs through its states on the timeline", async () => {
+    const minimums = await quoteMinimums();
     const { page, consoleProblems, close } = await openBrowserPage(browser, gateway.url, "/#routes", {
       viewport: VIEWPORTS.phone,
       reducedMotion: "reduce",
@@ -43,14 +55,30 @@ describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium
     expect(await findAccessibilityViolations(page)).toEqual([]);
     await network.bonder.deliverPending();
     const last = page.locator("#transfer-answer .timeline li[data-step=done]").last();
-    await last.filter({ hasText: "Received on Arbitrum" }).waitFor();
-    expect(await last.textContent()).toMatch(/USDT .*arrived/);
+    await last.filter({ hasText: "Received on Optimism" }).waitFor();
+    expect(await last.textContent()).toMatch(/DAI .*arrived/);
     // The chains of the demo go on: both blocks become final.
     await page.locator('#transfer-stream [data-stream="ended"]').waitFor();
     expect(await page.locator("#transfer-answer .finality").allTextContents()).toEqual(["final", "final"]);
     expect(await page.locator("#transfer-answer a[href^=http]").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
     await close();
+    expect(await quoteMinimums()).toEqual(minimums);
+  });
+
+  test("sends nothing for a link, a probe or another site", async () => {
+    const before = sentCount;
+    const send = (method: string, headers = {}) => fetch(`${gateway.url}/demo/send`, { method, headers });
+    for (const method of ["GET", "HEAD", "PUT"]) {
+      const { status, headers } = await send(method);
+      expect([method, status, headers.get("allow")]).toEqual([method, 405, "POST, OPTIONS"]);
+    }
+    expect((await send("OPTIONS")).status).toBe(204);
+    for (const origin of ["http://127.0.0.1:1", "https://example.org", "null"])
+      expect((await send("POST", { origin })).status).toBe(403);
+    expect(sentCount).toBe(before);
+    expect((await send("POST", { origin: gateway.url })).status).toBe(200);
+    expect(sentCount).toBe(before + 1);
   });
 
   test("says that a transfer was not sent", async () => {

@@ -16,9 +16,10 @@ export function setUpDemoButton(navigate: Navigate): void {
   const notice = getElement("demo-notice", HTMLElement);
   button.addEventListener("click", async () => {
     button.disabled = true;
-    notice.textContent = "Sending 25 USDT from Polygon to Arbitrum.";
+    notice.textContent = "Sending a transfer on the local chains.";
     try {
-      const { body } = await fetchApi<{ readonly transactionHash: string }>(path, AbortSignal.timeout(SEND_TIMEOUT_MS));
+      const signal = AbortSignal.timeout(SEND_TIMEOUT_MS);
+      const { body } = await fetchApi<{ readonly transactionHash: string }>(path, signal, undefined, "POST");
       notice.textContent = "Sent. A bonder pays it out after some seconds.";
       navigate({ view: "transfer", parameters: new Map([["of", body.transactionHash]]) }, "push");
     } catch (error) {

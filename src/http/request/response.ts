@@ -51,6 +51,7 @@ export interface HttpRoute {
 /** The methods that some path allows: what OPTIONS for the server as a whole returns (RFC 9110 9.3.7). */
 export const SUPPORTED_METHODS = "GET, HEAD, POST, OPTIONS";
 const GET_METHODS = "GET, HEAD, OPTIONS";
+const POST_METHODS = "POST, OPTIONS";
 export const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
@@ -171,6 +172,16 @@ export function createGetHandler(get: PathHandler, requestHeaders?: HeaderList):
     if (method === "GET" || method === "HEAD") get(exchange, query);
     else if (method === "OPTIONS") sendOptions(exchange, GET_METHODS, requestHeaders);
     else sendMethodNotAllowed(exchange, GET_METHODS);
+  };
+}
+
+/** Returns a handler that serves POST, answers OPTIONS and refuses other methods. */
+export function createPostHandler(post: PathHandler): PathHandler {
+  return (exchange, query) => {
+    const { method } = exchange.req;
+    if (method === "POST") post(exchange, query);
+    else if (method === "OPTIONS") sendOptions(exchange, POST_METHODS);
+    else sendMethodNotAllowed(exchange, POST_METHODS);
   };
 }
 

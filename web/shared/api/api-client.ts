@@ -30,7 +30,7 @@ export interface ApiResponse<Body> {
 }
 
 /**
- * Sends a GET request to the service that serves this page. Bypasses the browser's cache, so that `Age` is correct.
+ * Sends a request to the service that serves this page. Bypasses the browser's cache, so that `Age` is correct.
  * @param isExpectedBody accepts a response by its body; by default every response with a success status is accepted
  * @throws ApiError, or the abort reason of the signal
  */
@@ -38,8 +38,9 @@ export async function fetchApi<Body>(
   path: string,
   signal: AbortSignal,
   isExpectedBody?: (body: unknown) => boolean,
+  method: "GET" | "POST" = "GET",
 ): Promise<ApiResponse<Body>> {
-  const response = await fetch(path, { signal, cache: "no-store" }).catch((error: unknown) => {
+  const response = await fetch(path, { method, signal, cache: "no-store" }).catch((error: unknown) => {
     signal.throwIfAborted();
     throw new ApiError("The gateway cannot be reached.", { status: 0, reason: String((error as Error).message) });
   });
