@@ -9,6 +9,7 @@ import {
   encodeRequest,
   extractBasicAuth,
   findBatchRejection,
+  isErrorResponse,
   limitResponseMembers,
   parseBatchUnlessMixedUp,
   parseResponse,
@@ -208,7 +209,7 @@ export class Endpoint {
     | { readonly outcomes: readonly RpcCallResult[] }
     | { readonly namedLimit?: number | undefined; readonly limitTtlMs?: number | undefined }
   > {
-    // For a size that was accepted before, an error that may have another reason counts as a failure of the endpoint.
+    // For a size that was accepted before, what may have another reason counts as a failure of the endpoint.
     const isUntried = calls.length > this.#largestAcceptedBatch;
     let namedLimit: number | undefined;
     let limitTtlMs: number | undefined;
@@ -220,6 +221,11 @@ export class Endpoint {
           namedLimit = findNamedLimit(rejection.numbers, { smallest: 2, rejectedSize: calls.length });
           if (isUntried) return undefined;
           this.#largestAcceptedBatch = 1;
+          // JSON-RPC 2.0, 6: one object instead of a list refuses the batch, and not one of its calls.
+          if (isErrorResponse(response)) {
+            if (rejection.kind === "rate_limited") limitTtlMs = UNCERTAIN_LIMIT_TTL_MS;
+            return undefined;
+          }
         }
         const parsed = parseBatchUnlessMixedUp(response, calls, firstId);
         this.#assertChainId(calls[0], parsed?.[0]);

@@ -121,7 +121,8 @@ export function findBatchRejection(response: unknown): RpcErrorClassification | 
   return classifyRpcError((members[0] as { error?: unknown } | null)?.error);
 }
 
-function isErrorResponse(response: unknown): boolean {
+/** Returns whether a response is one object with an error that is not a revert. */
+export function isErrorResponse(response: unknown): boolean {
   if (typeof response !== "object" || response === null) return false;
   const { error } = response as { error?: unknown };
   return error !== undefined && error !== null && parseRevert("eth_call", error) === undefined;

@@ -223,28 +223,47 @@ describe("a batch", () => {
 });
 
 describe("an endpoint that rejects batches", () => {
-  test("from some time on is detected without a restart", async () => {
-    const node = await startRpcNodeStub({ respond: methodAsResult });
-    const { batch } = createPoolOn([node]);
-    await batch("a", "b");
-    node.intercept = toBatches(() => refusal);
-    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
-    await batch("a", "b");
-    const { length } = node.requests;
-    await batch("a", "b");
-    expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
+  test.each([200, 400])(
+    "from some time on with %i does not fail, although there is no other endpoint",
+    async (status) => {
+      const node = await startRpcNodeStub({ respond: methodAsResult });
+      const { batch, failures } = createPoolOn([node]);
+      await batch("a", "b");
+      node.intercept = toBatches(() => refusal, status);
+      const { length } = node.requests;
+      expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+      await batch("a", "b");
+      expect(node.requests.slice(length)).toEqual([["a", "b"], ["a"], ["b"], ["a"], ["b"]]);
+      expect(failures).toEqual([]);
+    },
+  );
+
+  test("by one error object over and over is not suspended", async () => {
+    const [node, other] = [await startRpcNodeStub({ respond: methodAsResult }), await startRpcNodeStub()];
+    const { batch, failures, clock } = createPoolOn([node, other]);
+    const calls = ["a", "b", "c"];
+    for (let round = 0; round < 10; round++) {
+      node.intercept = () => false;
+      await batch(...calls);
+      node.intercept = toBatches(() => ({ id: null, error: { code: -32005, message: "too many requests" } }));
+      expect(await batch(...calls)).toEqual(calls.map((result) => ({ result })));
+      // A limit of the rate passes soon.
+      clock.ms += minute / 2;
+    }
+    expect(node.requests.filter(({ length }) => length > 2)).toHaveLength(20);
+    expect([failures, other.requests]).toEqual([[], []]);
   });
 
-  test("from some time on with a client error does not fail, although there is no other endpoint", async () => {
+  test.each([
+    ["a result that is not a list", { id: 1, result: "0x1" }],
+    ["null", null],
+  ])("with %s, after it has accepted some, counts as failing", async (_, answer) => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch, failures } = createPoolOn([node]);
     await batch("a", "b");
-    node.intercept = toBatches(() => refusal, 400);
+    node.intercept = toBatches(() => answer);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
-    expect(failures).toEqual([]);
-    const { length } = node.requests;
-    await batch("a", "b");
-    expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
+    expect(failures).toMatchObject([{ error: "returned no valid JSON-RPC response" }]);
   });
 
   test("from some time on with server errors is detected as well", async () => {
