@@ -114,6 +114,19 @@ test("TypeScript, compiled and run with the client's package", async () => {
   await expectLines(await runUntilWatched(process.execPath, [join(place, "program.js")]));
 });
 
+test.each([
+  // What `npm install` writes in an empty folder has no type.
+  ["integrate.mjs", {}],
+  ["integrate.js", { type: "module" }],
+])("TypeScript, as %s", async (file, packageFields) => {
+  const place = join(folder(), file.replace(".", "-"));
+  await mkdir(join(place, "node_modules"), { recursive: true });
+  await symlink(join(dist, "node_modules/hop-gateway-client"), join(place, "node_modules/hop-gateway-client"));
+  await writeFile(join(place, "package.json"), JSON.stringify(packageFields));
+  await writeFile(join(place, file), readCode("TypeScript", "ts"));
+  await expectLines(await runUntilWatched(process.execPath, [join(place, file)]));
+});
+
 const python = findTool("python3", "/usr/bin/python3");
 test.skipIf(python === undefined)("Python (needs python3)", async () => {
   await writeFile(join(folder(), "program.py"), readCode("Python", "python"));
