@@ -36,7 +36,12 @@ async function main(): Promise<void> {
     // The local network overrides the user's endpoints: nothing may leave this machine.
     const config = loadConfig({ ...environment, ...index.environment, ...network.environment });
     let demo: RunningDemo = { gatewayUrl: "", chains: network.chains };
+    let reportCheck = (_summary: string): void => {};
+    const checked = new Promise<string>((resolve) => {
+      reportCheck = resolve;
+    });
     const gateway = await createGateway(config, undefined, {
+      onChainsChecked: reportCheck,
       extendDocuments: (documents) => addDemoToPage(documents, () => sendOffered(demo)),
     });
     const { url, metricsUrl = `${url}/metrics` } = await gateway.start().catch(async (error: unknown) => {
@@ -51,6 +56,7 @@ async function main(): Promise<void> {
       await runCleanups([index.remove, network.stop]);
     });
     network.bonder.start();
+    log(await checked);
     console.log(renderBanner(url, metricsUrl, network.transfers));
   } catch (error) {
     await runCleanups([index.remove, network.stop]);

@@ -4,7 +4,10 @@ import type { Logger } from "../observability/log.js";
 import { withTimeout } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 
-/** Raised when what is shared is printed in another way: old and new versions have one Redis. */
+/**
+ * Raised when what is shared is printed in another way, since old and new versions have one Redis. A fee setting that is added
+ * counts: what an old version has shared lacks it.
+ */
 const FORMAT_VERSION = 3;
 /** How long the start waits for Redis. One that is dead refuses at once, as a rule. */
 const CONNECT_WAIT_MS = 250;

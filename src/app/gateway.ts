@@ -64,7 +64,7 @@ export interface GatewayOptions {
   readonly fastPaths?: boolean;
   /** Key of the digits in the names of endpoints. Default: a random one. */
   readonly endpointNameKey?: string | undefined;
-  /** Receives one line about which chains respond. Without it, they are not checked at the start. */
+  /** Receives one line about which chains respond. Without it, they are checked when something asks for them. */
   readonly onChainsChecked?: ((summary: string) => void) | undefined;
   /** Adds or replaces documents by path: for a program that runs the service in its own process. */
   readonly extendDocuments?: ((documents: Documents) => void) | undefined;

@@ -21,7 +21,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   // As an address, not through the log, whose package is loaded with its first event. Workers would all say the same.
   const isAnnounced = ANNOUNCING_LEVELS.has(config.logLevel) && (!cluster.isWorker || cluster.worker?.id === 1);
   const announceChains = (summary: string): void => void process.stdout.write(`hop-gateway: ${summary}\n`);
-  const onChainsChecked = isAnnounced ? announceChains : undefined;
+  // Checked in any case: before, the service is not ready.
+  const onChainsChecked = isAnnounced ? announceChains : () => {};
   // Loaded on demand: the primary does not need the gateway, and a single process does not need the supervisor.
   const createGateway = async (options?: GatewayOptions) =>
     (await import("../app/gateway.js")).createGateway(config, undefined, { ...options, onChainsChecked });

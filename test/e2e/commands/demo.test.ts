@@ -75,6 +75,11 @@ describe("npm run demo", () => {
   });
   afterAll(() => endGroup(demo.child));
 
+  test("is ready when it has printed its address", async () => {
+    const response = await fetch(`${demo.url}/readyz`);
+    expect([response.status, ((await response.json()) as { reason?: string }).reason]).toEqual([200, undefined]);
+  });
+
   test("bonds the transfers of npm run devnet:send", async () => {
     const { stdout } = await run(
       "npm",
