@@ -1,8 +1,5 @@
-import { createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { utils } from "ethers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../../src/hop/cctp.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
@@ -108,37 +105,6 @@ test("quotes an amount above the limit as before, with a warning", async () => {
   expect(full.headers.get("warning")).toBeNull();
   const limits = { liquidityBasis: "CCTP_BURN_LIMIT", isLiquidityAvailable: false, availableLiquidity: "5000000" };
   expect(full.body).toMatchObject({ details: { limits } });
-});
-
-test.each<readonly [string, (baseUrl: string) => Transport]>([
-  ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
-  ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
-  ["Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
-  ["Connect GET", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useHttpGet: true })],
-])("warns over %s too", async (_, open) => {
-  setLimit(LIMIT);
-  const client = createClient(BridgeService, open(gateway.url));
-  const warnings: (string | null)[] = [];
-  const onHeader = (headers: Headers) => warnings.push(headers.get("warning"));
-  const request = { token: "USDC", fromChain: "optimism", toChain: "arbitrum", slippage: 0.5 };
-  await client.getQuote({ ...request, amount: `${AMOUNT}` }, { onHeader });
-  await client.getQuote({ ...request, amount: `${LIMIT}` }, { onHeader });
-  expect(warnings).toEqual([WARNING, null]);
-});
-
-test("warns once of a batch, and names the transfers", async () => {
-  setLimit(LIMIT);
-  const { status, headers } = await gateway.get(`${BATCH}&amount=5000001&amount=5000000&amount=7000000`);
-  expect(status).toBe(200);
-  const transfers = [
-    "USDC optimism>arbitrum 5000001 (limit 5000000)",
-    "USDC optimism>arbitrum 7000000 (limit 5000000)",
-    "USDC optimism>base 5000001 (limit 5000000)",
-    "USDC optimism>base 7000000 (limit 5000000)",
-  ];
-  expect(headers.get("warning")).toBe(
-    `299 - "Circle's CCTP V1 burns no such amount in one transfer: ${transfers.join(", ")}"`,
-  );
 });
 
 test("warns of what a caller's own endpoint says", async () => {
