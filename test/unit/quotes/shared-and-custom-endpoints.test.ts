@@ -257,12 +257,4 @@ describe("a shared quote", () => {
     engine.close();
     withPrices.close();
   });
-
-  test("of a batch is the same as alone", async () => {
-    const { engine } = start([]);
-    const alone = await engine.quote(request, requester);
-    const [prepared] = engine.prepareQuotes([request], requester);
-    expect(await (await prepared)?.()).toEqual(alone);
-    engine.close();
-  });
 });

@@ -4,7 +4,6 @@ import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-s
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
-import type { QuoteDetails } from "../../../src/quotes/quote-details.js";
 import { SnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
 
@@ -14,50 +13,6 @@ const source = mainnet.chains.get("arbitrum");
 const destination = mainnet.chains.get("polygon");
 if (!token || !source || !destination) throw new Error("no such route");
 const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 9n, slippagePercent: 0.5 } as const;
-
-test("plans a route again within a minute when it was planned without an attestation", async () => {
-  let time = 1_000_000;
-  let attestation: string | undefined;
-  const settings = getBuiltInFeeSettings("mainnet");
-  const engine = new SnapshotEngine({
-    settings: FeeSettingsSource.of(settings),
-    prices: new ComparedTokenPrices({
-      fixedPricesUsd: new Map([
-        ["USDC", 1],
-        ["MATIC", 1],
-      ]),
-      sources: [],
-    }),
-    attestations: { find: async () => attestation },
-    chains: () => ({
-      hasCustomEndpoint: () => false,
-      getClient: (slug) =>
-        createQuoteChainStub({
-          slug,
-          pools: new Map(),
-          gasPrice: 10n ** 12n,
-          estimateGas: () => 100_000n,
-          l1Fee: () => 0n,
-          minBonderFeeAbsolute: () => 0n,
-          minBonderFee: 0n,
-        }),
-    }),
-    maxAgeMs: undefined,
-    maxStaleMs: 30_000,
-    clocks: { now: () => time, monotonicNow: () => time },
-  });
-  const getFee = async (): Promise<bigint> =>
-    (await engine.quote(request, { caller: "a", signal: new AbortController().signal })).quote.bonderFee;
-
-  // Gas: the SDK's constant of 500,000 without an attestation; an estimate of 100,000 plus a margin of 50,000 with one.
-  expect(await getFee()).toBe(500_000n);
-  attestation = "0x5a";
-  time += 30_000;
-  expect(await getFee()).toBe(500_000n);
-  time += 31_000;
-  expect(await getFee()).toBe(150_000n);
-  engine.close();
-});
 
 describe("a quote with details", () => {
   const usdt = findToken(mainnet, "USDT");
@@ -137,15 +92,6 @@ describe("a quote with details", () => {
       observedAt: 1_795_000_000,
       validUntil: 1_795_000_004,
     });
-  });
-
-  test("compares the liquidity with what the destination has to pay", async () => {
-    const { engine } = start(10n ** 7n);
-    const { quote } = await engine.quote({ ...usdtRequest, isFull: true }, requester);
-    engine.close();
-    const { steps, liquidity, isLiquidityAvailable } = quote.details as QuoteDetails;
-    expect(steps.requiredLiquidity).toBeGreaterThan(liquidity.available as bigint);
-    expect(isLiquidityAvailable).toBe(false);
   });
 
   test("is answered without the liquidity if that cannot be read", async () => {

@@ -16,15 +16,6 @@ describe.each([
   ["HTTP/1.1", sendHttp1],
   ["HTTP/2", sendHttp2],
 ] as const)("over %s", (_, send) => {
-  test("accepts a URL of 8 KiB and no more", async () => {
-    const { port } = await startTestServer();
-    const path = "/v1/quote?amount=";
-    const longest = path + "1".repeat(8192 - path.length);
-    expect((await send(port, longest)).status).toBe(200);
-    const { status, body } = await send(port, `${longest}1`);
-    expect([status, JSON.parse(body)]).toMatchObject([414, { message: "the URL is longer than 8192 bytes" }]);
-  });
-
   test("accepts headers below 16 KiB", async () => {
     const { port } = await startTestServer();
     const withHeader = (bytes: number) => send(port, "/v1/quote?amount=1", { headers: { x: "x".repeat(bytes) } });

@@ -99,6 +99,12 @@ describe("a change feed", () => {
     await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [row] });
     await index.store.finalize(await readCursor(index, OPTIMISM_CHAIN_ID), block(1), { ...NOTHING, sends: [row] });
     expect(await index.changes.readChanges(1, 10)).toMatchObject({ sequence: 2, changed: [expect.anything()] });
+    const delivery = createDeliveryRow(bytesFromName("a"), "bonds a");
+    await advance(index, ARBITRUM_CHAIN_ID, 1, { deliveries: [delivery] });
+    expect(await index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
+    const final = { ...NOTHING, deliveries: [delivery] };
+    await index.store.finalize(await readCursor(index, ARBITRUM_CHAIN_ID), block(1), final);
+    expect(await index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: true }]);
   });
 
   test("tells nothing of events that were indexed before, and of deliveries of unknown transfers", async () => {
