@@ -162,25 +162,6 @@ describe("head refresh", () => {
     await dispatcher.destroy();
   });
 
-  test("skips an endpoint in cooldown", async () => {
-    const nodes = [await startRpcNodeStub({ ...result("0xa"), chainId: 10 }), await startRpcNodeStub(result("0xb"))];
-    const [wrong] = nodes as [RpcNodeStub, RpcNodeStub];
-    const { pool, send, clock } = createPoolOn(nodes);
-    await send();
-    await vi.waitFor(
-      () => {
-        expect(pool.state().endpoints[0]?.state).toBe("cooldown");
-        expect(wrong.headRequests).toBe(1);
-      },
-      { timeout: 60_000 },
-    );
-    const asked = wrong.requests.length + wrong.headRequests;
-    clock.ms += 10_000;
-    await send();
-    await sleep(30);
-    expect(wrong.requests.length + wrong.headRequests).toBe(asked);
-  });
-
   test("starts a cooldown that an endpoint asks for", async () => {
     const nodes = [await startRpcNodeStub(), await startRpcNodeStub(result("0xb"))];
     const [first] = nodes as [RpcNodeStub, RpcNodeStub];
