@@ -166,14 +166,6 @@ describe("while no endpoint of a chain has ever answered", () => {
     expect(coveredUntil).toBeGreaterThanOrEqual(coveredFrom);
     expect(coveredUntil).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000));
   });
-
-  test.each(TRANSPORTS)("over %s too", async (_, createTransport) => {
-    const client = createClient(BridgeService, createTransport(waiting.url));
-    const message = expect.stringMatching(/the index has not read optimism yet/);
-    await expect(client.listTransfers({ account })).rejects.toMatchObject({ code: 14, message });
-    const { coveredUntil } = await client.listTransfers({ account, fromChain: "base", toChain: "polygon" });
-    expect(coveredUntil).toBeGreaterThan(1_600_000_000n);
-  });
 });
 
 test("needs an index", async () => {
