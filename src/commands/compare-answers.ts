@@ -19,8 +19,8 @@ export interface AnswerDifference {
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
-/** How two values of a field may differ: not at all, as numbers that move with the chains do, or as the time does. */
-type FieldRule = "exact" | "moving" | "time";
+/** How two values of a field may differ: not at all, as numbers that move with the chains do, as the time does, or freely. */
+type FieldRule = "exact" | "moving" | "time" | "free";
 interface Rules {
   readonly isQuote: boolean;
   /** Whether what is sent was computed for what is to arrive. */
@@ -30,13 +30,18 @@ interface Rules {
 
 /** Both servers quote at nearly the same moment. */
 const MAX_TIME_DIFFERENCE_SECONDS = 60;
+/** Details that are other numbers with each block, price or delivery. What they bring about is compared. */
+const FREE_FIELDS: ReadonlySet<string> = new Set([
+  ...["sourceBlock", "destinationBlock", "gasPrice", "l1Fee", "tokenUpdatedAt", "nativeUpdatedAt"],
+  ...["samples", "p50Seconds", "p90Seconds", "estimatedDeliveryAt"],
+]);
 const NUMBER_PATTERN = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/;
 const HEX_PATTERN = /^0x[0-9a-f]+$/i;
 
 /**
  * Compares the answers of two servers to the same request, field by field. Hex may differ in case, and errors of the same
  * status in everything. The fields of a quote, and those in dollars, may differ by the tolerance; what was requested and what
- * happened on the chains may not. Routes may have another order.
+ * happened on the chains may not; what is another number with each block or delivery is not compared. Routes may have another order.
  * @param path of the request
  */
 export function compareAnswers(
@@ -102,6 +107,7 @@ function compareScalars(field: string, old: unknown, current: unknown, rules: Ru
   // A number that becomes a string is another type for the clients that read it.
   if (before === undefined || after === undefined || typeof old !== typeof current) return [difference];
   const rule = findRule(field, rules);
+  if (rule === "free") return [];
   if (rule === "time")
     return Math.abs(after - before) > MAX_TIME_DIFFERENCE_SECONDS ? [{ ...difference, kind: "time" }] : [];
   if (before === 0) return [difference];
@@ -113,8 +119,10 @@ function compareScalars(field: string, old: unknown, current: unknown, rules: Ru
 function findRule(field: string, { isQuote, isExactOutput }: Rules): FieldRule {
   const [name = ""] = /\w+$/.exec(field) ?? [];
   if (name.endsWith("Usd")) return "moving";
+  if (FREE_FIELDS.has(name)) return "free";
+  if (/(At|Until)$/.test(name)) return "time";
   if (!isQuote || /^(amount|slippage)$/.test(name) || (name === "amountIn" && !isExactOutput)) return "exact";
-  return /(deadline|At)$/i.test(name) ? "time" : "moving";
+  return /deadline$/i.test(name) ? "time" : "moving";
 }
 
 function toComparable(value: unknown): unknown {

@@ -141,6 +141,10 @@ async function fetchAnswer(baseUrl: string, path: string): Promise<Answer> {
     const began = monotonicNow();
     try {
       const response = await fetch(`${baseUrl}${path}`, { signal: scope.signal });
+      if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+        await response.body?.cancel();
+        throw new Error("answers with a stream of events, which is not compared");
+      }
       const text = await response.text();
       const durationMs = monotonicNow() - began;
       const waitSeconds = Number(response.headers.get("retry-after") ?? Number.NaN);

@@ -19,7 +19,26 @@ test.each<[string, object, object]>([
   expect(compare("/v1/quotes?token=ETH", { results: [{ quote: old }] }, { results: [{ quote: current }] })).toEqual([]);
 });
 
+test("does not compare what is another number with each block or delivery", () => {
+  const details = (factor: number) => ({
+    ...{ sourceBlock: 10 * factor, destinationBlock: 20 * factor, validUntil: 1_795_818_000 + factor },
+    ...{
+      gas: { gasPrice: `${100 * factor}`, l1Fee: `${7 * factor}` },
+      deliveryTime: { samples: factor, p50Seconds: factor },
+    },
+    ...{ prices: { tokenUpdatedAt: 1_795_800_000 * factor, nativeUpdatedAt: 0 } },
+  });
+  expect(compare(QUOTE, { details: details(1) }, { details: details(2) })).toEqual([]);
+  expect(compare(STATUS, { estimatedDeliveryAt: 1_795_818_000 }, { estimatedDeliveryAt: 1_795_819_000 })).toEqual([]);
+  const list = "/v1/transfers?account=0x1";
+  expect(compare(list, { coveredUntil: 1_795_818_000 }, { coveredUntil: 1_795_818_060 })).toEqual([]);
+  // Another type is a difference all the same.
+  const [before, after] = [{ gas: { gasPrice: "100" } }, { gas: { gasPrice: 100 } }];
+  expect(compare(QUOTE, before, after)).toMatchObject([{ field: "gas.gasPrice", kind: "value" }]);
+});
+
 test.each<[string, object, object, object]>([
+  [QUOTE, { validUntil: 1_795_818_089 }, { validUntil: 1_795_818_150 }, { kind: "time" }],
   [QUOTE, { bonderFee: "1000000" }, { bonderFee: "994000" }, { kind: "value", relativePercent: -0.6 }],
   [QUOTE, { bonderFee: "0" }, { bonderFee: "1" }, { kind: "value" }],
   [QUOTE, { amountIn: "1000000" }, { amountIn: "1000001" }, { kind: "value", relativePercent: 0.0001 }],

@@ -106,6 +106,20 @@ describe("with a file", () => {
     expect(code).toBe(1);
   });
 
+  test("does not wait for streams, and says so", async () => {
+    const serveStream: Handler = (request, response) => {
+      if (!request.url?.includes("transfers:watch")) return serve(1)(request, response);
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("retry: 1000\n\n");
+    };
+    const watch = "/v1/transfers:watch?transferHash=0x1";
+    const { code, output } = await replay(serveStream, serveStream, { lines: `${watch}\n/v1/quote?amount=1\n` });
+    const reason = "answers with a stream of events, which is not compared";
+    expect(output).toContain(`not compared: ${watch}: the old server: ${reason}; the new server: ${reason}\n`);
+    expect(output).toContain("1 equal, 0 different, 1 not compared\n");
+    expect(code).toBe(0);
+  });
+
   test("prints no control characters of a server", async () => {
     const { output } = await replay(serve(1), serve(1, { "\u001b[2J": 1, "a\nb": { "\u009b": 2 } }), { lines });
     expect(output).toContain("    ?[2J: added\n    a?b: added\n");
