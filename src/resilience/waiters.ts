@@ -43,10 +43,6 @@ export class Waiters implements Iterable<string> {
     return this.#controller.signal;
   }
 
-  has(caller: string): boolean {
-    return this.#counts.has(caller);
-  }
-
   [Symbol.iterator](): Iterator<string> {
     return this.#counts.keys();
   }

@@ -86,38 +86,8 @@ export class RecordedChains implements NetworkChainClients {
   }
 }
 
-/** Returns chains that answer from recordings. Their clients throw for a call that was not recorded. */
-export function replayChains(recordings: Readonly<Record<string, ChainRecording>>): NetworkChainClients {
-  const pins = new Map(Object.entries(recordings).map(([slug, { pin }]) => [slug, pin]));
-  return {
-    hasCustomEndpoint: () => false,
-    getClient: (slug) => pinClient(replayClient(slug, recordings[slug]?.calls ?? []), requirePin(pins, slug)),
-  };
-}
-
-function replayClient(slug: string, calls: readonly RecordedCall[]): ChainClient {
-  const outcomes = new Map(calls.map(({ method, params, outcome }) => [getCallKey(method, params), outcome]));
-  function findOutcome({ method, params }: RpcCall): RpcCallResult {
-    const outcome = outcomes.get(getCallKey(method, params));
-    if (outcome === undefined) throw new Error(`the recording of ${slug} has no such call: ${method}`);
-    if ("result" in outcome) return outcome;
-    const { code, data } = outcome.revert;
-    return { revert: new RevertError("execution reverted", code, data) };
-  }
-  return {
-    slug,
-    async send(method, params) {
-      const outcome = findOutcome({ method, params });
-      if ("revert" in outcome) throw outcome.revert;
-      return outcome.result;
-    },
-    sendBatch: async (batch) => batch.map(findOutcome),
-    getLogs: rejectLogs,
-  };
-}
-
 /** Sends calls to the block of a pin, and answers with its gas price: the node has a newer one. */
-function pinClient(client: ChainClient, { block, gasPrice }: ChainPin): ChainClient {
+export function pinClient(client: ChainClient, { block, gasPrice }: ChainPin): ChainClient {
   const pinCall = (call: RpcCall): RpcCall => {
     const [first, second] = call.params;
     if (block === undefined) return call;
@@ -153,7 +123,8 @@ function printOutcome(outcome: RpcCallResult): RecordedCall["outcome"] {
   return { revert: data === undefined ? { code } : { code, data } };
 }
 
-function getCallKey(method: string, params: readonly unknown[]): string {
+/** Identifies a call in a recording. */
+export function getCallKey(method: string, params: readonly unknown[]): string {
   return JSON.stringify([method, params]);
 }
 

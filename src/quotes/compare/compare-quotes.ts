@@ -6,12 +6,12 @@ import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import { FeeSettingsSource } from "../../hop/fee-settings.js";
 import { isCctpSymbol } from "../../hop/tokens.js";
-import { ComparedTokenPrices, type PriceTable, type TokenPrices } from "../../prices/token-prices.js";
+import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
 import { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
 import { SdkEngine } from "../sdk-engine.js";
 import { SnapshotEngine } from "../snapshot-engine.js";
 import type { QuoteRequest } from "../state/quote-request.js";
-import { type ChainPin, RecordedChains, replayChains } from "./chain-recording.js";
+import { type ChainPin, RecordedChains } from "./chain-recording.js";
 import {
   type ComparisonCase,
   type ComparisonInputs,
@@ -94,19 +94,6 @@ export async function compareQuotes(
 
 export function isEqual({ servedQuote, sdkQuote }: ComparisonCase): boolean {
   return listDifferences(servedQuote, sdkQuote).length === 0;
-}
-
-/** Returns the sources of a case, from which both engines compute its quotes again. */
-export function replaySources({ inputs, chains }: Pick<ComparisonCase, "inputs" | "chains">): PinnedSources {
-  return {
-    inputs,
-    chains: replayChains(chains),
-    prices: new ComparedTokenPrices({
-      fixedPricesUsd: new Map(Object.entries(inputs.pricesUsd)),
-      sources: [],
-    }),
-    findAttestation: async (hash) => inputs.attestations[hash] ?? undefined,
-  };
 }
 
 /** Computes a quote with all intermediate values, as the service does for its callers. */

@@ -1,6 +1,4 @@
 import type { FeeSettings } from "../../hop/fee-settings.js";
-import { findChain, getNetwork, NETWORK_SLUGS } from "../../hop/networks.js";
-import { findToken } from "../../hop/tokens.js";
 import type { DetailedQuote } from "../quote-engine.js";
 import type { QuoteWithSteps } from "../sdk-engine.js";
 import type { QuoteRequest } from "../state/quote-request.js";
@@ -42,7 +40,6 @@ export interface PrintedRequest {
 /** The values of a quote that do not depend on the time of the request, as text; or why there is no quote. */
 export type PrintedQuote = Readonly<Record<string, string>>;
 
-const AMOUNT_PATTERN = /^[1-9][0-9]{0,77}$/;
 /** They depend on the time of the request. */
 const DEADLINES: ReadonlySet<string> = new Set(["deadline", "destinationDeadline"]);
 
@@ -56,19 +53,6 @@ export function printRequest(request: QuoteRequest): PrintedRequest {
     amount: String(amountIn),
     slippagePercent,
   };
-}
-
-/** @throws TypeError for anything that printRequest does not print */
-export function parseRequest(json: unknown): QuoteRequest {
-  const { amount, slippagePercent, ...printed } = (json ?? {}) as PrintedRequest;
-  const network = NETWORK_SLUGS.find((name) => name === printed.network);
-  const token = network && findToken(getNetwork(network), String(printed.token));
-  const source = network && findChain(getNetwork(network), String(printed.fromChain));
-  const destination = network && findChain(getNetwork(network), String(printed.toChain));
-  const isSlippageValid = typeof slippagePercent === "number" && slippagePercent >= 0 && slippagePercent < 100;
-  const isValid = isSlippageValid && AMOUNT_PATTERN.test(String(amount));
-  if (!network || !token || !source || !destination || !isValid) throw new TypeError("not a request for a quote");
-  return { network, token, source, destination, amountIn: BigInt(amount), slippagePercent };
 }
 
 export function toPrintedQuote({
