@@ -79,6 +79,27 @@ describe.skipIf(browserPath === undefined)("the quote page (needs chromium)", ()
     await close();
   });
 
+  const HASH = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5";
+  const views: readonly (readonly [string, string, string])[] = [
+    ["comparison", "#compare", "#compare-answer .comparison"],
+    ["transfer", `#transfer?transferHash=${HASH}`, "#transfer-answer .timeline"],
+    ["chains", "#chains", "#chains-answer .summary"],
+    ["routes", "#routes", "#routes-answer table"],
+  ];
+  test.each(views.flatMap((view) => (["desk", "phone"] as const).map((size) => [...view, size] as const)))(
+    "the view at %s does not shift its layout while it loads",
+    async (_, address, shown, size) => {
+      const { page, close } = await open(`/${address}`, {
+        viewport: VIEWPORTS[size],
+        before: (browserPage) => browserPage.addInitScript(OBSERVE_SHIFTS),
+      });
+      await page.locator(shown).first().waitFor();
+      const shifts = await takeShifts(page);
+      expect(sumShifts(shifts), JSON.stringify(shifts)).toBeLessThan(MAX_LOAD_SHIFT);
+      await close();
+    },
+  );
+
   test.each([
     ["quote", `#quote?${ROUTE}&amount=90000000`, CURVE],
     ["comparison", "#compare?token=USDT&from=polygon", "#compare-answer .comparison"],

@@ -48,13 +48,15 @@ describe.skipIf(browserPath === undefined)("a transfer that no bonder pays (need
   );
 
   test.each([
-    ["WAITING_FOR_COMMIT", "commitTransfers"],
-    ["WAITING_FOR_ATTESTATION", "Circle has to attest"],
-  ])("has no call data where it is %s, but who can do what", async (state, text) => {
+    ["WAITING_FOR_COMMIT", "commitTransfers", "If no bonder pays", "Bonder fee"],
+    ["WAITING_FOR_ATTESTATION", "Circle has to attest", "If nobody redeems it", "CCTP relayer fee"],
+  ])("has no call data where it is %s, but who can do what", async (state, text, heading, fee) => {
     const { address } = await read(state);
     const { page, consoleProblems, close } = await open(address);
     await panelOf(page).locator(".steps").waitFor();
     expect(await panelOf(page).locator(".answer > p").first().textContent()).toContain(text);
+    expect(await panelOf(page).locator("h2").first().textContent()).toBe(heading);
+    expect(await page.locator("#transfer-answer dt", { hasText: /fee/i }).textContent()).toContain(fee);
     expect(await panelOf(page).locator(".command").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
     await close();

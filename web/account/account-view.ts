@@ -111,7 +111,7 @@ export function createAccountView({
       return;
     }
     showQuery(query);
-    answer.replaceChildren(createElement("p", { class: "empty" }, "Loading…"));
+    answer.replaceChildren(createElement("p", { class: "empty loading" }, "Loading…"));
     const onRetry = (): void => show(parameters);
     showTransfers(query, signal, onRetry).catch((error: unknown) => {
       if (!signal.aborted) showError(error, onRetry);

@@ -12,7 +12,7 @@ import {
 } from "../shared/elements/value-elements.js";
 import { formatAmount, formatPercent, formatUsd, toRatio } from "../shared/format/amounts.js";
 import { formatChainName } from "../shared/format/chain-names.js";
-import { getFeeLabel } from "../shared/format/fee-label.js";
+import { getFeeLabel, isCctpToken } from "../shared/format/fee-label.js";
 import { formatDuration } from "../shared/format/time.js";
 import type { QuoteInput } from "./quote-input.js";
 import { findWarnings } from "./quote-warnings.js";
@@ -53,7 +53,7 @@ export function renderQuote(
   const descriptions = [
     createDescription(given.label, [given.field], amount(given.raw), worth(given.raw)),
     createDescription(
-      getFeeLabel(token, from),
+      getFeeLabel(isCctpToken(token), from),
       ["bonderFee"],
       amount(bonderFee),
       worth(bonderFee),

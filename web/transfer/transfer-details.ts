@@ -9,6 +9,7 @@ import {
   createTokenAmount,
 } from "../shared/elements/value-elements.js";
 import { formatChainName } from "../shared/format/chain-names.js";
+import { getFeeLabel, isCctpTransfer } from "../shared/format/fee-label.js";
 import { formatHash } from "../shared/navigation/location-hash.js";
 import { renderTimeline } from "./transfer-timeline.js";
 
@@ -48,7 +49,12 @@ export function renderTransfer(
       ? []
       : createDescription("Other transfers of the transaction", ["otherTransferIds"], ...otherLinks),
     createDescription("Amount", ["amount"], amount(body.amount), renderUsd(body.amountUsd)),
-    createDescription("Bonder fee", ["bonderFee"], amount(body.bonderFee), renderUsd(body.bonderFeeUsd)),
+    createDescription(
+      getFeeLabel(isCctpTransfer(body), body.sourceChainSlug),
+      ["bonderFee"],
+      amount(body.bonderFee),
+      renderUsd(body.bonderFeeUsd),
+    ),
     createDescription("Minimum after the swap", ["amountOutMin"], amount(body.amountOutMin)),
     createDescription(
       "Deadline of the swap",

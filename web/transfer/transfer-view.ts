@@ -63,7 +63,7 @@ export function createTransferView({
       answer.replaceChildren(createElement("p", { class: "empty" }, hint));
       return;
     }
-    answer.replaceChildren(createElement("p", { class: "empty" }, "Loading…"));
+    answer.replaceChildren(createElement("p", { class: "empty loading" }, "Loading…"));
     const onRetry = (): void => show(parameters);
     void followTransfer({
       queries: toTransferQueries(parameters),

@@ -7,6 +7,7 @@ import { createElement, waitUntilVisible } from "../shared/elements/dom.js";
 import { createErrorBox } from "../shared/elements/error-box.js";
 import { createDescription, createNote, createTime } from "../shared/elements/value-elements.js";
 import { formatChainName } from "../shared/format/chain-names.js";
+import { isCctpTransfer } from "../shared/format/fee-label.js";
 import { sleep } from "../shared/format/time.js";
 import type { WithdrawalCall } from "../withdrawal.js";
 import { findExplorerUrl } from "./explorers.js";
@@ -21,9 +22,10 @@ interface ShownWithdrawal {
 
 const POLL_INTERVAL_MS = 30_000;
 
-/** Shows what can be done for a transfer that no bonder pays, with the transaction to send. */
+/** Shows what can be done for a transfer that no bonder pays or no relayer redeems, with the transaction to send. */
 export class WithdrawalPanel {
   readonly #root: HTMLElement;
+  readonly #heading = createElement("h2", {});
   readonly #answer = createElement("div", { class: "answer" });
   readonly #showCommands: ReturnType<typeof createCommandBox>;
   #current: AbortController | undefined;
@@ -33,7 +35,7 @@ export class WithdrawalPanel {
     this.#root = root;
     const commands = createElement("div", { class: "terminal" });
     this.#showCommands = createCommandBox(commands, "Send it with Foundry");
-    root.replaceChildren(createElement("h2", {}, "If no bonder pays"), this.#answer, commands);
+    root.replaceChildren(this.#heading, this.#answer, commands);
   }
 
   /** Shows a transfer as it is now, and follows it. Hides the panel if nobody has to do anything. */
@@ -43,6 +45,7 @@ export class WithdrawalPanel {
       this.clear();
       return;
     }
+    this.#heading.textContent = isCctpTransfer(transfer) ? "If nobody redeems it" : "If no bonder pays";
     this.#current = new AbortController();
     void this.#follow(transfer, network, this.#current.signal);
   }
