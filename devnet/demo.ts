@@ -23,7 +23,7 @@ const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 async function main(): Promise<void> {
   const began = Date.now();
   // Loopback and a free port for the metrics by default, and a quiet log so that the banner below stays visible.
-  const { HOST = "127.0.0.1", METRICS_PORT = "0", LOG_LEVEL = "warn" } = process.env;
+  const { HOST = "127.0.0.1", METRICS_PORT = "0", LOG_LEVEL = "warn", CUSTOM_RPC_URLS = "public" } = process.env;
   const environment = { ...process.env, HOST, METRICS_PORT, LOG_LEVEL };
   // Validated early: a wrong value must not show only after nine chains have started.
   const { host, port } = loadConfig(environment);
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const index = await createDemoIndex(environment);
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
-    const config = loadConfig({ ...environment, ...index.environment, ...network.environment });
+    const config = loadConfig({ ...environment, ...index.environment, ...network.environment, CUSTOM_RPC_URLS });
     let demo: RunningDemo = { gatewayUrl: "", chains: network.chains };
     let reportCheck = (_summary: string): void => {};
     const checked = new Promise<string>((resolve) => {

@@ -140,9 +140,9 @@ function formatVariables(title: string, variables: readonly EnvironmentVariable<
   return `${title}:\n${entries.join("\n")}\n`;
 }
 
-/** Removes the Markdown code marks, and what links point to. */
+/** Removes the Markdown code marks, and puts the pages of `docs/` in the place of the links to them. */
 function stripMarkdown(text: string): string {
-  return text.replaceAll("`", "").replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1");
+  return text.replaceAll("`", "").replaceAll(/\[[^\]]+\]\(([^)#]+)[^)]*\)/g, "docs/$1");
 }
 
 /** Wraps long lines at spaces. Continuation lines are aligned with the text after the first column. */

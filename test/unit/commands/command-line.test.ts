@@ -113,14 +113,15 @@ describe("formatHelp", () => {
     for (const name of ["[serve]", "check", "compare", "index", "--help", "--version"]) {
       expect(text).toContain(`  hop-gateway ${name} `);
     }
+    const plain = (from: string) => from.replaceAll("`", "").replace(/\[[^\]]+\]\(([\w-]+\.md)\S*\)/g, "docs/$1");
+    const words = (from: string) => plain(from).split(/\s+/).join(" ");
     for (const { name, description } of ENVIRONMENT_VARIABLES) {
       expect(text).toContain(`\n  ${name} (default: `);
-      const plain = (from: string) => from.replaceAll("`", "").replace(/\[([^\]]+)\]\(\S+\)/g, "$1");
-      const words = (from: string) => plain(from).split(/\s+/).join(" ");
       expect(words(text)).toContain(words(description));
     }
     expect(text).not.toContain("`");
     expect(text).not.toContain("](");
+    expect(words(text)).toContain("replicas and workers; see docs/scaling.md");
     expect(formatHelp("serve", 80, true)).toBe(text);
   });
 
