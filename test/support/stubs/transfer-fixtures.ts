@@ -126,17 +126,19 @@ export interface TransferChainStub {
   readonly searchedRanges: BlockRange[];
   /** Methods of all requests so far, in order. A batch has its methods in one entry. */
   readonly methods: string[];
-  /** Time of a block, Unix seconds: one a second. */
+  /** Time of a block, Unix seconds: one a second, unless the options say otherwise. */
   timestampOf(block: number): number;
+  /** Returns the result of one call as a node would, at once. Logs are not filtered. */
+  call(method: string, params: readonly unknown[]): unknown;
 }
 
 const FIRST_BLOCK_SECONDS = 1_600_000_000;
 
 export function createTransferChainStub(
   slug: string,
-  { maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},
+  { maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000, blockSeconds = 1 } = {},
 ): TransferChainStub {
-  const timestampOf = (block: number): number => FIRST_BLOCK_SECONDS + block;
+  const timestampOf = (block: number): number => FIRST_BLOCK_SECONDS + block * blockSeconds;
 
   async function beginRequest(method: string, signal: AbortSignal): Promise<void> {
     chain.methods.push(method);
@@ -182,6 +184,8 @@ export function createTransferChainStub(
         const logs = ofTransaction.map(({ event, block, index }) => toRpcLog(event, block, index));
         return logs[0] === undefined ? null : { transactionHash: first, blockHash: logs[0].blockHash, from, logs };
       }
+      case "eth_getLogs":
+        return chain.events.map(({ event, block, index }) => toRpcLog(event, block, index));
       default:
         throw new Error(`unexpected ${method}`);
     }
@@ -197,6 +201,7 @@ export function createTransferChainStub(
     searchedRanges: [],
     methods: [],
     timestampOf,
+    call: respondTo,
     client: {
       slug,
       async send(method, params, signal, options) {
@@ -220,7 +225,7 @@ export function createTransferChainStub(
         const range = isWide ? cut : { from, to };
         chain.searchedRanges.push(range);
         // Ignores the filter: callers must check the logs that they receive.
-        return { result: chain.events.map(({ event, block, index }) => toRpcLog(event, block, index)), range };
+        return { result: respondTo("eth_getLogs", []), range };
       },
     },
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ChainClients, type NetworkChainClients } from "../../../../src/chain/chains.js";
+import type { RpcLog } from "../../../../src/chain/json-rpc/parse-results.js";
 import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
 import { SingleFlight } from "../../../../src/resilience/single-flight.js";
 import { SourcesResolver } from "../../../../src/transfers/resolver.js";
@@ -9,8 +10,12 @@ import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js"
 import { StatusCache } from "../../../../src/transfers/status-cache.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
-import { type ChainEvent, createLookupContext } from "../../../support/stubs/transfer-fixtures.js";
-import { hashFromName, mainnetNetwork } from "../index/support/hop-events.js";
+import {
+  createLookupContext,
+  createTransferChainStub,
+  type TransferChainStub,
+} from "../../../support/stubs/transfer-fixtures.js";
+import { mainnetNetwork } from "../index/support/hop-events.js";
 import { createTestChainSource } from "../sources/chain/search-fixtures.js";
 
 // Transfer lookups over nodes that count their requests, with all that stands in between: cache, resolver, chain clients.
@@ -21,86 +26,39 @@ interface Call {
   readonly params: readonly [string & { topics: (string | string[] | null)[]; fromBlock: string; toBlock: string }];
 }
 
-/** A node that serves one chain. */
-export interface LookupNode {
-  head: number;
-  /** Wider log searches are rejected. */
-  maxLogBlocks: number;
-  /** Whether the rejection names the limit. */
+/** A node that serves one chain over HTTP. Its `methods` are those of the last call of each request. */
+export interface LookupNode extends TransferChainStub {
+  /** Whether the rejection of a log search that is too wide names the limit. */
   namesLimit: boolean;
-  events: { readonly event: ChainEvent; readonly block: number }[];
-  /** HTTP requests so far, by the method of their last call. */
-  readonly methods: string[];
-  /** Blocks of the log searches so far, without rejected ones. */
-  readonly searched: { readonly from: number; readonly to: number }[];
-  /** Each response waits for this. */
-  beforeResponse: (method: string) => Promise<void> | void;
+  serve(body: string, response: ServerResponse): Promise<void>;
 }
 
-const quantity = (number: number): string => `0x${number.toString(16)}`;
+function createLookupNode(slug: string, chainId: number, options: { head?: number; maxLogBlocks?: number }) {
+  const chain = createTransferChainStub(slug, { ...options, blockSeconds: 2 });
 
-function createLookupNode(chainId: number, { head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
-  const hashOf = (block: number): string => hashFromName(`${chainId} block ${block}`);
-
-  function header(block: number) {
-    if (block > node.head) return null;
-    return { number: quantity(block), hash: hashOf(block), timestamp: quantity(1_600_000_000 + block * 2) };
-  }
-
-  function toRpcLog({ event, block }: LookupNode["events"][number], index: number) {
-    const { from, ...log } = event;
-    return { ...log, blockNumber: quantity(block), blockHash: hashOf(block), logIndex: quantity(index) };
-  }
-
-  function searchLogs({ topics, fromBlock, toBlock }: Call["params"][0]) {
+  function searchLogs({ topics, fromBlock, toBlock }: Call["params"][0]): readonly RpcLog[] {
     const [from, to] = [Number(fromBlock), toBlock === "latest" ? node.head : Number(toBlock)];
     if (to - from >= node.maxLogBlocks) {
       throw new Error(node.namesLimit ? `limited to a ${node.maxLogBlocks} blocks range` : "query is too large");
     }
-    node.searched.push({ from, to });
-    return node.events.map(toRpcLog).filter(({ topics: actual, blockNumber }) => {
+    node.searchedRanges.push({ from, to });
+    const logs = node.call("eth_getLogs", []) as readonly RpcLog[];
+    return logs.filter(({ topics: actual, blockNumber }) => {
       const isInRange = Number(blockNumber) >= from && Number(blockNumber) <= to;
       return isInRange && topics.every((topic, at) => topic === null || [topic].flat().includes(actual[at] ?? ""));
     });
   }
 
-  function call({ method, params: [first] }: Call): unknown {
-    switch (method) {
-      case "eth_chainId":
-        return quantity(chainId);
-      case "eth_getBlockByNumber":
-        return header(first === "latest" ? node.head : first === "finalized" ? node.head - 100 : Number(first));
-      case "eth_getBlockByHash": {
-        const block = node.events.find((event) => hashOf(event.block) === first)?.block;
-        return block === undefined ? null : header(block);
-      }
-      case "eth_getTransactionReceipt": {
-        const logs = node.events.map(toRpcLog).filter(({ transactionHash }) => transactionHash === first);
-        const from = `0x${"f0".repeat(20)}`;
-        return logs[0] ? { transactionHash: first, blockHash: logs[0].blockHash, from, logs } : null;
-      }
-      case "eth_getTransactionByHash":
-        return node.events.some(({ event }) => event.transactionHash === first)
-          ? { from: `0x${"f0".repeat(20)}` }
-          : null;
-      case "eth_call":
-        return `0x${"0".repeat(64)}`;
-      case "eth_getLogs":
-        return searchLogs(first);
-      default:
-        throw new Error(`unexpected ${method}`);
-    }
+  function respond({ method, params }: Call): unknown {
+    if (method === "eth_chainId") return `0x${chainId.toString(16)}`;
+    if (method === "eth_getLogs") return searchLogs(params[0]);
+    node.finalized = node.head - 100;
+    return node.call(method, params);
   }
 
-  const node: LookupNode & { serve(body: string, response: ServerResponse): Promise<void> } = {
-    head,
-    maxLogBlocks,
+  const node: LookupNode = Object.assign(chain, {
     namesLimit: true,
-    events: [],
-    methods: [],
-    searched: [],
-    beforeResponse: () => {},
-    async serve(body, response) {
+    async serve(body: string, response: ServerResponse) {
       const message = JSON.parse(body) as Call | Call[];
       const calls = [message].flat();
       const method = calls.at(-1)?.method ?? "";
@@ -108,14 +66,14 @@ function createLookupNode(chainId: number, { head = 100_000, maxLogBlocks = Numb
       await node.beforeResponse(method);
       const responses = calls.map((each) => {
         try {
-          return { jsonrpc: "2.0", id: each.id, result: call(each) };
+          return { jsonrpc: "2.0", id: each.id, result: respond(each) };
         } catch (error) {
           return { jsonrpc: "2.0", id: each.id, error: { code: -32005, message: (error as Error).message } };
         }
       });
       sendJson(response, Array.isArray(message) ? responses : responses[0]);
     },
-  };
+  });
   return node;
 }
 
@@ -124,7 +82,7 @@ export async function startLookupService(options: { readonly head?: number; read
   const clock = { now: 1_000_000 };
   const now = () => clock.now;
   const createNodes = () =>
-    new Map([...mainnetNetwork.chains].map(([slug, { chainId }]) => [slug, createLookupNode(chainId, options)]));
+    new Map([...mainnetNetwork.chains].map(([slug, { chainId }]) => [slug, createLookupNode(slug, chainId, options)]));
   const [nodes, customNodes] = [createNodes(), createNodes()];
   const server = closeAfterTest(
     await startHttpStub((request: IncomingMessage, response: ServerResponse) => {

@@ -57,12 +57,12 @@ describe("a lookup over endpoints that search a part of the chain at once", () =
     base.events = [{ event: transferSentEvent("deep", { from: "base", to: "arbitrum" }), block: 50_000 }];
     const query = { transferId: hashFromName("deep") };
     expect((await measure(query)).outcome).toMatchObject(tooLong);
-    const lowest = Math.min(...base.searched.map(({ from }) => from));
-    base.searched.length = 0;
+    const lowest = Math.min(...base.searchedRanges.map(({ from }) => from));
+    base.searchedRanges.length = 0;
     clock.now += PAUSE_MS + 1;
     expect((await measure(query)).outcome).toMatchObject(tooLong);
     // The newest blocks again, which may have been reorged, then those below.
-    const [newest, next] = base.searched;
+    const [newest, next] = base.searchedRanges;
     expect(newest?.to).toBe(2_000_000);
     expect(next?.to).toBe(lowest - 1);
     await expect
@@ -94,13 +94,13 @@ describe("a lookup over endpoints that search a part of the chain at once", () =
     const { getNode, nodes, measure, find, clock } = await startLookupService({ head: 200_000, maxLogBlocks: 10_000 });
     expect((await measure(unknownId)).outcome).toBe("not found");
     const optimism = getNode("optimism");
-    optimism.searched.length = 0;
+    optimism.searchedRanges.length = 0;
     for (const node of nodes) node.head += 3;
     clock.now += 5_001;
     const again = await measure(unknownId);
     expect(again.outcome).toBe("not found");
     expect(again.requests).toBeLessThanOrEqual(MAX_REPEATED_REQUESTS);
-    expect(optimism.searched).toHaveLength(1);
+    expect(optimism.searchedRanges).toHaveLength(1);
     optimism.events = [{ event: transferSentEvent("unknown", { from: "optimism", to: "base" }), block: 200_003 }];
     clock.now += 5_001;
     expect(await find(unknownId)).toMatchObject({ state: "PENDING" });
@@ -148,6 +148,7 @@ describe("a receipt that a caller's endpoint has forged", () => {
       getCustomNode("arbitrum").events = Array.from({ length: 1_200 }, (_, at) => ({
         event: { ...create(at), transactionHash: forgedHash },
         block: 90_000,
+        index: at,
       }));
       const { requests, outcome } = await measure(query, { custom: ["arbitrum"] });
       expect(requests).toBeLessThanOrEqual(60);
