@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { CursorRow, EventRows } from "../../../../src/transfers/index/database/schema.js";
 import { openSqlite } from "../../../../src/transfers/index/database/sqlite-database.js";
 import type { TransferIndex } from "../../../../src/transfers/index/transfer-index.js";
 import { openIndex } from "../../../support/index/open-index.js";
 import { useTemporaryFolder } from "../../../support/temporary-folder.js";
+import { createIndexWriter } from "./list/list-harness.js";
 import { addressFromName, hashFromName } from "./support/hop-events.js";
 import {
   ARBITRUM_CHAIN_ID,
@@ -16,29 +16,12 @@ import {
 const folder = useTemporaryFolder();
 let files = 0;
 
-const block = (number: number) => ({
-  number,
-  hash: hashFromName(`block ${number}`),
-  timestamp: 1_700_000_000 + number,
-});
-const NOTHING: EventRows = { sends: [], deliveries: [], commits: [] };
-
 async function open(file = `${folder()}/index-${files++}`) {
   const index = await openIndex(file);
   onTestFinished(() => index.close());
-  for (const chainId of [OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]) await index.store.initializeCursor(chainId, block(0));
-  return index;
-}
-
-async function readCursor({ store }: TransferIndex, chainId: number): Promise<CursorRow> {
-  const cursor = await store.readCursor(chainId);
-  if (cursor === undefined) throw new Error("no cursor");
-  return cursor;
-}
-
-async function advance(index: TransferIndex, chainId: number, number: number, rows: Partial<EventRows>): Promise<void> {
-  const options = { to: block(number), isFinal: false, observedAtMs: 0 };
-  await index.store.advance(await readCursor(index, chainId), { ...NOTHING, ...rows }, options);
+  const writer = createIndexWriter(index);
+  await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID], 0);
+  return { index, writer };
 }
 
 const send = (name: string) => createSendRow(bytesFromName(name), `sends ${name}`);
@@ -49,8 +32,8 @@ async function readIds(index: TransferIndex, after: number): Promise<readonly st
 
 describe("a change feed", () => {
   test("tells of a transfer when it is sent, delivered, and changed back by a reorg", async () => {
-    const index = await open();
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
+    const { index, writer } = await open();
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
     const expected = {
       transferId: hashFromName("a"),
       transactionHash: hashFromName("sends a"),
@@ -67,26 +50,26 @@ describe("a change feed", () => {
       hasMore: false,
       isComplete: true,
     });
-    await advance(index, ARBITRUM_CHAIN_ID, 1, { deliveries: [createDeliveryRow(bytesFromName("a"), "bonds a")] });
+    await writer.advance(ARBITRUM_CHAIN_ID, 1, { deliveries: [createDeliveryRow(bytesFromName("a"), "bonds a")] });
     const delivered = { ...expected, deliveryHash: hashFromName("bonds a") };
     expect(await index.changes.readChanges(2, 10)).toMatchObject({ sequence: 3, changed: [delivered] });
-    await index.store.rollBack(await readCursor(index, ARBITRUM_CHAIN_ID), block(0));
+    await writer.rollBack(ARBITRUM_CHAIN_ID, 0);
     expect(await index.changes.readChanges(3, 10)).toMatchObject({ sequence: 4, changed: [delivered] });
   });
 
   test("gives the changes of each transaction a nonce of their own", async () => {
-    const index = await open();
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
-    await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
+    const { index, writer } = await open();
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
     const [a, b, c] = (await index.changes.readChanges(0, 10)).changed;
     expect(a?.nonce).toBeGreaterThan(0);
     expect([b?.nonce, c?.nonce === a?.nonce]).toEqual([a?.nonce, false]);
   });
 
   test("tells of a transfer that a reorg has removed, with its accounts", async () => {
-    const index = await open();
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("gone")] });
-    await index.store.rollBack(await readCursor(index, OPTIMISM_CHAIN_ID), block(0));
+    const { index, writer } = await open();
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [send("gone")] });
+    await writer.rollBack(OPTIMISM_CHAIN_ID, 0);
     expect(await index.changes.readChanges(1, 10)).toMatchObject({
       sequence: 2,
       changed: [{ transferId: hashFromName("gone"), account: addressFromName("by") }],
@@ -94,26 +77,25 @@ describe("a change feed", () => {
   });
 
   test("tells once of a transfer whose blocks have become final", async () => {
-    const index = await open();
+    const { index, writer } = await open();
     const row = send("a");
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [row] });
-    await index.store.finalize(await readCursor(index, OPTIMISM_CHAIN_ID), block(1), { ...NOTHING, sends: [row] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [row] });
+    await writer.finalize(OPTIMISM_CHAIN_ID, 1, { sends: [row] });
     expect(await index.changes.readChanges(1, 10)).toMatchObject({ sequence: 2, changed: [expect.anything()] });
     const delivery = createDeliveryRow(bytesFromName("a"), "bonds a");
-    await advance(index, ARBITRUM_CHAIN_ID, 1, { deliveries: [delivery] });
+    await writer.advance(ARBITRUM_CHAIN_ID, 1, { deliveries: [delivery] });
     expect(await index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
-    const final = { ...NOTHING, deliveries: [delivery] };
-    await index.store.finalize(await readCursor(index, ARBITRUM_CHAIN_ID), block(1), final);
+    await writer.finalize(ARBITRUM_CHAIN_ID, 1, { deliveries: [delivery] });
     expect(await index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: true }]);
   });
 
   test("tells nothing of events that were indexed before, and of deliveries of unknown transfers", async () => {
-    const index = await open();
+    const { index, writer } = await open();
     const row = send("a");
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [row] });
-    await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [row] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [row] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends: [row] });
     expect(await index.changes.readSequence()).toBe(1);
-    await advance(index, ARBITRUM_CHAIN_ID, 1, { deliveries: [createDeliveryRow(bytesFromName("x"), "bonds x")] });
+    await writer.advance(ARBITRUM_CHAIN_ID, 1, { deliveries: [createDeliveryRow(bytesFromName("x"), "bonds x")] });
     expect(await index.changes.readChanges(1, 10)).toEqual({
       sequence: 2,
       changed: [],
@@ -123,9 +105,9 @@ describe("a change feed", () => {
   });
 
   test("is read in parts, each change once", async () => {
-    const index = await open();
+    const { index, writer } = await open();
     const names = Array.from({ length: 250 }, (_, number) => `${number}`);
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: names.map(send) });
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: names.map(send) });
     const ids: string[] = [];
     let sequence = 0;
     for (let hasMore = true; hasMore; ) {
@@ -137,8 +119,8 @@ describe("a change feed", () => {
   });
 
   test("says when changes are missing, and when a sequence is of another index", async () => {
-    const index = await open();
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b"), send("c")] });
+    const { index, writer } = await open();
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b"), send("c")] });
     const connection = await openSqlite(index.file);
     onTestFinished(() => connection.close());
     connection.exec("delete from changes where sequence <= 1");
@@ -149,29 +131,29 @@ describe("a change feed", () => {
   });
 
   test("keeps the newest hundred thousand changes", async () => {
-    const index = await open();
-    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
+    const { index, writer } = await open();
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
     const connection = await openSqlite(index.file);
     onTestFinished(() => connection.close());
     connection.exec("update change_counter set value = 100000");
-    await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
     expect(connection.prepare("select sequence from changes", { returnArrays: true }).all()).toEqual([[2], [100_001]]);
   });
 
   test("wakes up subscribers after a write, and those of another process see it in the sequence", async () => {
-    const index = await open();
+    const { index, writer } = await open();
     const other = await openIndex(index.file);
     onTestFinished(() => other.close());
     const onWrite = vi.fn();
     const unsubscribe = index.changes.subscribe(onWrite);
-    await advance(index, OPTIMISM_CHAIN_ID, 1, {});
+    await writer.advance(OPTIMISM_CHAIN_ID, 1, {});
     expect(onWrite).not.toHaveBeenCalled();
-    await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [send("a")] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends: [send("a")] });
     expect(onWrite).toHaveBeenCalledOnce();
     expect(await other.changes.readSequence()).toBe(1);
     expect(await readIds(other, 0)).toEqual([hashFromName("a")]);
     unsubscribe();
-    await advance(index, OPTIMISM_CHAIN_ID, 3, { sends: [send("b")] });
+    await writer.advance(OPTIMISM_CHAIN_ID, 3, { sends: [send("b")] });
     expect(onWrite).toHaveBeenCalledOnce();
   });
 });

@@ -7,6 +7,7 @@ import { addressFromName, hashFromName, mainnetNetwork } from "../support/hop-ev
 
 export const NOW_MS = 1_800_000_000_000;
 export const ACCOUNT = addressFromName("account");
+const NO_ROWS: EventRows = { sends: [], deliveries: [], commits: [] };
 
 /** Writes the index of one test, block after block. */
 export function createIndexWriter(index: TransferIndex) {
@@ -27,22 +28,19 @@ export function createIndexWriter(index: TransferIndex) {
     },
     async advance(chainId: number, number: number, rows: Partial<EventRows>): Promise<void> {
       const options = { to: block(number), isFinal: false, observedAtMs: NOW_MS };
-      await index.store.advance(
-        await readCursor(chainId),
-        { sends: [], deliveries: [], commits: [], ...rows },
-        options,
-      );
+      await index.store.advance(await readCursor(chainId), { ...NO_ROWS, ...rows }, options);
     },
-    async prepend(chainId: number, from: number, rows: Partial<EventRows>): Promise<void> {
-      const cursor = await readCursor(chainId);
-      await index.store.prepend(cursor, block(from), { sends: [], deliveries: [], commits: [], ...rows });
+    /** @param timestamp Unix seconds of the first block. Default: as of any block */
+    async prepend(chainId: number, from: number, rows: Partial<EventRows>, timestamp?: number): Promise<void> {
+      const start = { ...block(from), ...(timestamp !== undefined && { timestamp }) };
+      await index.store.prepend(await readCursor(chainId), start, { ...NO_ROWS, ...rows });
     },
     async rollBack(chainId: number, number: number): Promise<void> {
       await index.store.rollBack(await readCursor(chainId), block(number));
     },
     async finalize(chainId: number, number: number, rows: Partial<EventRows>): Promise<void> {
       const cursor = await readCursor(chainId);
-      await index.store.finalize(cursor, block(number), { sends: [], deliveries: [], commits: [], ...rows });
+      await index.store.finalize(cursor, block(number), { ...NO_ROWS, ...rows });
     },
   };
 }

@@ -116,23 +116,15 @@ describe("the coverage of a list", () => {
   });
 
   test("is never from 0, although older versions stored that for a complete history", async () => {
-    const { opened, readCoverage } = await openRead("complete", allChainIds);
-    for (const chainId of allChainIds) {
-      const cursor = await opened.store.readCursor(chainId);
-      if (cursor === undefined) throw new Error("no cursor");
-      await opened.store.prepend(cursor, { number: 0, timestamp: 0 }, { sends: [], deliveries: [], commits: [] });
-    }
+    const { writer, readCoverage } = await openRead("complete", allChainIds);
+    for (const chainId of allChainIds) await writer.prepend(chainId, 0, {}, 0);
     expect(readCoverage()).toEqual({ fromSeconds: 1_623_888_000, untilSeconds: 1_700_000_002 });
   });
 
   test("is not limited by a young chain whose whole history is read", async () => {
-    const { opened, readCoverage } = await openRead("young", allChainIds);
-    for (const chainId of allChainIds) {
-      const cursor = await opened.store.readCursor(chainId);
-      if (cursor === undefined) throw new Error("no cursor");
-      const firstContract = { number: 0, timestamp: chainId === base.chainId ? 1_690_000_000 : 1_630_000_000 };
-      await opened.store.prepend(cursor, firstContract, { sends: [], deliveries: [], commits: [] });
-    }
+    const { writer, readCoverage } = await openRead("young", allChainIds);
+    for (const chainId of allChainIds)
+      await writer.prepend(chainId, 0, {}, chainId === base.chainId ? 1_690_000_000 : 1_630_000_000);
     expect(readCoverage()).toMatchObject({ fromSeconds: 1_623_888_000 });
   });
 
