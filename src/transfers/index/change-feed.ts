@@ -35,8 +35,16 @@ export interface IndexChanges {
   readonly isComplete: boolean;
 }
 
+/**
+ * How often readers look for changes that nobody announces, in milliseconds: a file cannot tell other processes of them, and
+ * reading its sequence takes some microseconds. A server notifies: reading it is for notifications that are lost.
+ */
+const POLL_MS = { file: 100, server: 1_000 } as const;
+
 /** Tells which transfers of the index change, whichever process writes it. */
 export class ChangeFeed {
+  /** How often `readSequence` is to be called, in milliseconds. */
+  readonly pollMs: number;
   readonly #database: IndexDatabase;
   readonly #statements: IndexStatements;
   readonly #listeners = new Set<{ readonly onWrite: () => void }>();
@@ -44,6 +52,7 @@ export class ChangeFeed {
   constructor(database: IndexDatabase, statements: IndexStatements) {
     this.#database = database;
     this.#statements = statements;
+    this.pollMs = database.isLocal ? POLL_MS.file : POLL_MS.server;
   }
 
   /** Reads the sequence of the newest change; 0 before the first. Cheap enough for polling. */
@@ -86,7 +95,7 @@ export class ChangeFeed {
 }
 
 /** What readers of the changes need. */
-export type IndexChangeFeed = Pick<ChangeFeed, "readSequence" | "readChanges" | "subscribe">;
+export type IndexChangeFeed = Pick<ChangeFeed, "pollMs" | "readSequence" | "readChanges" | "subscribe">;
 
 function toChangedTransfer(row: ChangedSendRow): ChangedTransfer[] {
   const { sequence, nonce, kind, arrival_key, transaction_hash, delivery_hash, account, recipient } = row;

@@ -24,8 +24,8 @@ export interface HistoryEntry {
 export const MAX_HISTORY = 10_000;
 /** The oldest are removed together: this is cheaper than one by one. */
 const REMOVED_AT_ONCE = 500;
-/** Other processes write the same index: only its sequence tells of their changes. A read of it takes some microseconds. */
-const POLL_MS = 1_000;
+/** How often it is asked whether the index is open. */
+const OPEN_POLL_MS = 1_000;
 const CHANGES_PER_READ = 500;
 const NO_MARK: ChangeMark = Object.freeze({ sequence: 0, nonce: 0 });
 
@@ -83,7 +83,9 @@ export class ChangeHistory {
   /** Begins to read, first the changes before now. Does nothing when it has begun. */
   start(): void {
     if (this.#job !== undefined) return;
-    this.#job = this.#scheduler.every("index changes", POLL_MS, () => this.#read());
+    // Other processes write the same index: only its sequence tells of their changes.
+    const getPollMs = (): number => this.#feed?.pollMs ?? OPEN_POLL_MS;
+    this.#job = this.#scheduler.every("index changes", getPollMs, () => this.#read());
     this.#job.runNow();
   }
 

@@ -312,6 +312,7 @@ describe("a resumed watch of an account", () => {
     const { world: other } = await openWorld(file);
     const feed = source.index.changes;
     other.feed = {
+      pollMs: 1_000,
       subscribe: (onWrite) => feed.subscribe(onWrite),
       readSequence: () => 300_000,
       readChanges: () => ({ sequence: 300_000, changed: [], hasMore: false, isComplete: false }),
@@ -329,6 +330,7 @@ describe("a resumed watch of an account", () => {
       const feed = source.index.changes;
       const seen = { until: await feed.readSequence() };
       other.feed = {
+        pollMs: 1_000,
         readSequence: () => seen.until,
         async readChanges(after, limit) {
           const changes = await feed.readChanges(after, Math.min(limit, seen.until - after));

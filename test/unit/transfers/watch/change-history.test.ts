@@ -18,10 +18,11 @@ function createChange(number: number): ChangedTransfer {
 }
 
 /** A history of a feed with changes 1 to `newest`, of which those up to `lost` are not kept any more. */
-function setup(newest: number) {
+function setup(newest: number, pollMs = 1_000) {
   const state = { newest, lost: 0, isDown: false, isOpen: true, reads: 0, onWrite: (): void => {} };
   const subscribers = new Set<() => void>();
   const feed: IndexChangeFeed = {
+    pollMs,
     readSequence() {
       if (state.isDown) throw new Error("down");
       return state.newest;
@@ -56,6 +57,16 @@ async function advance(ms: number): Promise<void> {
 }
 
 const numbersFrom = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+test("asks for changes of other processes as often as the index says", async () => {
+  const { state, seen } = setup(0, 100);
+  await advance(0);
+  state.newest = 1;
+  await advance(99);
+  expect(seen).toEqual([]);
+  await advance(1);
+  expect(seen).toEqual([1]);
+});
 
 test("tells what precedes the beginning as far as it is kept, then every change once, at once when written here", async () => {
   const first = 5_000;
