@@ -40,6 +40,14 @@ export class GrowableBuffer {
     else this.offset += this.buffer.write(value, this.offset);
   }
 
+  writeBytesField(tag: number, bytes: Uint8Array): void {
+    this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES + bytes.length);
+    this.writeVarint(tag);
+    this.writeVarint(bytes.length);
+    this.buffer.set(bytes, this.offset);
+    this.offset += bytes.length;
+  }
+
   /** Leaves room for the length of a nested message, and returns where its content starts. */
   beginNested(tag: number, lengthBytes: number): number {
     this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES);

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { getZero, isUint32, MAX_SAFE_BIGINT, type MessageFields, readMember } from "./messages.js";
+import { getZero, isUint32, MAX_SAFE_BIGINT, type MessageFields, memoizeFrozen, readMember } from "./messages.js";
 
 /** Prints a message as JSON text. Throws if the message does not serialise. */
 export type JsonPrinter = (message: Message) => string;
@@ -155,7 +155,7 @@ function createValuePrinter(
   dialect: JsonDialect,
   ancestors: readonly DescMessage[],
 ): PrintValue | undefined {
-  if (field.message !== undefined) return createMessagePrinter(field.message, dialect, ancestors);
+  if (field.message !== undefined) return createNestedPrinter(field.message, dialect, ancestors);
   if (field.enum !== undefined) {
     const names = new Map<unknown, string>(field.enum.values.map(({ name, number }) => [number, JSON.stringify(name)]));
     return (value) => names.get(value) ?? (Number.isInteger(value) ? String(value) : undefined);
@@ -175,6 +175,18 @@ function createValuePrinter(
       // The contract has no response with another type.
       return undefined;
   }
+}
+
+/** Creates the printer of a member message. A frozen one is part of many messages and is printed once. */
+function createNestedPrinter(
+  schema: DescMessage,
+  dialect: JsonDialect,
+  ancestors: readonly DescMessage[],
+): PrintValue | undefined {
+  const print = createMessagePrinter(schema, dialect, ancestors);
+  if (print === undefined) return undefined;
+  const printMessage = memoizeFrozen(print);
+  return (value) => (typeof value === "object" && value !== null ? printMessage(value as Message) : undefined);
 }
 
 /** Matches texts that JSON holds without an escape: printable ASCII but for the quote and the backslash. */

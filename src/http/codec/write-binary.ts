@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { GrowableBuffer } from "./growable-buffer.js";
-import { getZero, MAX_SAFE_BIGINT, type MessageFields, readMember } from "./messages.js";
+import { getZero, MAX_SAFE_BIGINT, type MessageFields, memoizeFrozen, readMember } from "./messages.js";
 
 /** Writes a message after `headroom` unused bytes. Throws if the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
@@ -154,8 +154,18 @@ function createNestedWriter(
   const tag = encodeTag(number, WIRE_TYPE_LENGTH_DELIMITED);
   /** Size of the length of the last message: the next is often as long. */
   let lengthBytes = 1;
+  // A frozen one is part of many messages: streams of the same state differ only in what is around it.
+  const encodeFrozen = memoizeFrozen((message) => {
+    const out = new GrowableBuffer(0);
+    return write(out, message as unknown as MessageFields) ? out.toBuffer() : undefined;
+  });
   return (out, value) => {
     if (typeof value !== "object" || value === null) return false;
+    if (Object.isFrozen(value)) {
+      const bytes = encodeFrozen(value as Message);
+      if (bytes !== undefined) out.writeBytesField(tag, bytes);
+      return bytes !== undefined;
+    }
     const start = out.beginNested(tag, lengthBytes);
     if (!write(out, value as MessageFields)) return false;
     lengthBytes = out.endNested(start, lengthBytes);

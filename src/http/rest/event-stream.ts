@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
 import { createRestJsonPrinter, type JsonPrinter } from "../codec/json-printer.js";
-import type { MessageFields } from "../codec/messages.js";
+import { type MessageFields, memoizeFrozen } from "../codec/messages.js";
 import { toErrorBody } from "../request/error-mapping.js";
 import type { AnyStreamOperation } from "../request/mounted-service.js";
 import {
@@ -161,13 +161,17 @@ const MAX_RETRY_MS = 5000;
 /** Prints the messages of a method as Server-Sent Events. */
 class EventPrinter {
   readonly #fields: EventStreamFields;
+  /** By member. A frozen message, which is sent to all who watch the same, is printed once. */
   readonly #printers = new Map<string | undefined, { readonly start: string; readonly print: JsonPrinter }>();
 
   constructor(fields: EventStreamFields) {
     this.#fields = fields;
     for (const { localName, jsonName, message } of fields.members) {
       if (message === undefined) continue;
-      this.#printers.set(localName, { start: `event: ${jsonName}\n`, print: createRestJsonPrinter(message) });
+      this.#printers.set(localName, {
+        start: `event: ${jsonName}\n`,
+        print: memoizeFrozen(createRestJsonPrinter(message)),
+      });
     }
   }
 
