@@ -49,9 +49,17 @@ export async function runBench(measure: () => Promise<void>, servers: Readonly<R
 /**
  * Starts a server in a child process.
  * @param stdout file descriptor, or stream that has one, for its standard output. Default: inherited
+ * @param core number of the only core that it may use, where `taskset` is installed. Default: any
  */
-export async function startServer(role: string, input: unknown, stdout?: number | Writable): Promise<ServerProcess> {
-  const child = fork(process.argv[1] ?? "", [role], { stdio: ["ignore", stdout ?? "inherit", "inherit", "ipc"] });
+export async function startServer(
+  role: string,
+  input: unknown,
+  stdout?: number | Writable,
+  core?: number,
+): Promise<ServerProcess> {
+  const pinned = core === undefined ? {} : { execPath: "taskset", execArgv: ["-c", `${core}`, process.execPath] };
+  const stdio = ["ignore", stdout ?? "inherit", "inherit", "ipc"] as const;
+  const child = fork(process.argv[1] ?? "", [role], { ...pinned, stdio: [...stdio] });
   const exited = once(child, "exit");
   async function sendCommand(command: ServerCommand): Promise<ServerReply> {
     const reply = once(child, "message") as Promise<[ServerReply]>;

@@ -94,7 +94,7 @@ function pickAccount(accounts: readonly Buffer[]): Buffer {
 }
 
 /** Creates a transfer, and the commit that would follow it. */
-function createTransferRows(
+export function createTransferRows(
   block: number,
   log: number,
   account: Buffer,
