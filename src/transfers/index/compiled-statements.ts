@@ -6,15 +6,14 @@ import {
   type ChangedSendRow,
   type DeliveredRow,
   selectChanges,
-  selectCommitBeside,
   selectCoverages,
   selectDelivered,
   selectDeliveries,
   selectEqualL1Sends,
-  selectLeaves,
   selectTransfers,
   type TransferRow,
 } from "./statements.js";
+import { selectTree } from "./transfer-tree.js";
 
 /** Compiles the statements of a database once, because building their SQL takes longer than running them. */
 export function compileStatements(db: Kysely<IndexTables>, dialect: SqlDialect) {
@@ -53,12 +52,8 @@ export function compileStatements(db: Kysely<IndexTables>, dialect: SqlDialect) 
       .compile(),
     /** Reads deliveries of a chain before a position with their sends, newest first. */
     delivered: selectDelivered(db).$castTo<DeliveredRow>().compile(),
-    /** Reads the last commit of a bridge before a position. */
-    commitBefore: selectCommitBeside(db, dialect, "before").compile(),
-    /** Reads the first commit of a bridge after a position. */
-    commitAfter: selectCommitBeside(db, dialect, "after").compile(),
-    /** Reads the transfers of a bridge between two positions, in their order. */
-    leaves: selectLeaves(db, dialect).compile(),
+    /** Reads the transfers of one root in their order. */
+    tree: selectTree(dialect).compile(db),
   };
 }
 

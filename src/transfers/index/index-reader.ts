@@ -22,7 +22,7 @@ import {
 } from "./row-mapping.js";
 import { SnapshotReader, type TransferKeys } from "./snapshot-reader.js";
 import type { CoverageRow, DeliveredRow, TransferRow } from "./statements.js";
-import type { TransferTree, TreeQuery } from "./transfer-tree.js";
+import { buildTree, type TransferTree, type TreeQuery, toTreeParameters } from "./transfer-tree.js";
 
 /** Identifies transfers by the hash of a transaction, or otherwise by ID. */
 type TransferQuery = { readonly transactionHash: string | undefined; readonly transferId: string | undefined };
@@ -110,8 +110,9 @@ export class IndexReader {
    * Reads the transfers of which one root is, or will be, made, for one of them. Nothing of it is verified.
    * @returns undefined: the index does not have all of them, or is still being filled
    */
-  readTree(query: TreeQuery): Promise<TransferTree | undefined> {
-    return this.#readState((state) => state.readTree(query));
+  readTree(query: TreeQuery): MaybePromise<TransferTree | undefined> {
+    const rows = this.#database.query(this.#statements.tree, toTreeParameters(query));
+    return mapMaybeAsync(rows, (leaves) => buildTree(query, leaves));
   }
 
   /** Reads the indexed ranges of all chains that are indexed, by their slugs. */

@@ -22,7 +22,6 @@ import {
   toTransferId,
 } from "./row-mapping.js";
 import type { CoverageRow, DeliverySummary, EqualSend, TransferRow } from "./statements.js";
-import { readTransferTree, type TransferTree, type TreeQuery } from "./transfer-tree.js";
 
 /** What identifies a transfer in the index. */
 export interface TransferKeys {
@@ -60,12 +59,6 @@ export class SnapshotReader {
   /** Reads the indexed ranges of the chains. */
   async readCursors(): Promise<readonly CoverageRow[]> {
     return this.#session.query(this.#statements.cursors);
-  }
-
-  async readTree(query: TreeQuery): Promise<TransferTree | undefined> {
-    const cursors = await this.readCursors();
-    const cursor = cursors.find(({ chain_id }) => chain_id === query.source.chainId);
-    return readTransferTree(this.#session, this.#statements, cursor, query);
   }
 
   /** @param hash of the sending or of the delivering transaction */

@@ -1,5 +1,4 @@
 import { type Kysely, sql } from "kysely";
-import { MAX_LEAVES } from "../../hop/settlement.js";
 import type { SqlDialect } from "./database/index-database.js";
 import type { CursorRow, EventPosition, IndexTables, SendRow } from "./database/schema.js";
 
@@ -84,23 +83,6 @@ export interface DeliveredRow extends EventPosition {
 export interface CoverageRow extends CursorRow {
   /** Time of the last block, Unix seconds; null if that block is not stored, in which case the sync cannot go on. */
   readonly to_timestamp: number | null;
-}
-
-/** A commit beside a send. Bytes are hex with 0x. */
-export interface CommitBesideRow extends Pick<EventPosition, "block_number" | "log_index"> {
-  readonly transaction_hash: string;
-  readonly root_hash: string;
-  readonly total_amount: string;
-  readonly committed_at: number;
-}
-
-/** A leaf of a tree. Bytes are hex with 0x. */
-export interface LeafRow {
-  readonly arrival_key: string;
-  readonly amount: string;
-  readonly tree_index: number | null;
-  /** null for other leaves than the one that was asked for. */
-  readonly transfer_nonce: string | null;
 }
 
 /** Whether a send `s` is alone, as in TransferRow. In the usual case it stops at the first row that decides. */
@@ -242,49 +224,4 @@ export function selectDelivered(db: Kysely<IndexTables>) {
     .select(["s.chain_id as source_chain_id", "s.timestamp as sent_at"])
     .orderBy("d.block_number", "desc")
     .orderBy("d.log_index", "desc");
-}
-
-/**
- * Selects the last commit of a bridge before a position, or the first one after it. Its values are the chain, the token, the
- * destination and the position.
- */
-export function selectCommitBeside(db: Kysely<IndexTables>, { toHexText }: SqlDialect, side: "before" | "after") {
-  const order = side === "before" ? "desc" : "asc";
-  return db
-    .selectFrom("commits")
-    .select(["block_number", "log_index", "total_amount", "committed_at"])
-    .select([toHexText("transaction_hash").as("transaction_hash"), toHexText("root_hash").as("root_hash")])
-    .where("chain_id", "=", 0)
-    .where("token", "=", "")
-    .where("destination_chain_id", "=", 0)
-    .where(sql<boolean>`(block_number, log_index) ${sql.raw(side === "before" ? "<" : ">")} (${0}, ${0})`)
-    .orderBy("block_number", order)
-    .orderBy("log_index", order)
-    .limit(sql.lit(1))
-    .$castTo<CommitBesideRow>();
-}
-
-/**
- * Selects the transfers that a bridge sent to a destination between two positions, in their order. Its values are the position of
- * one of them, the chain, the token, the destination and the two positions.
- */
-export function selectLeaves(db: Kysely<IndexTables>, { toHexText }: SqlDialect) {
-  return db
-    .selectFrom("sends")
-    .select(["amount", "tree_index", toHexText("arrival_key").as("arrival_key")])
-    .select(
-      sql<string | null>`case when block_number = ${0} and log_index = ${0} then ${toHexText("transfer_nonce")} end`.as(
-        "transfer_nonce",
-      ),
-    )
-    .where("chain_id", "=", 0)
-    .where("token", "=", "")
-    .where("destination_chain_id", "=", 0)
-    .where(sql<boolean>`kind = ${sql.lit("l2")}`)
-    .where(sql<boolean>`(block_number, log_index) > (${0}, ${0})`)
-    .where(sql<boolean>`(block_number, log_index) < (${0}, ${0})`)
-    .orderBy("block_number")
-    .orderBy("log_index")
-    .limit(sql.lit(MAX_LEAVES + 1))
-    .$castTo<LeafRow>();
 }

@@ -139,22 +139,23 @@ test("a lookup together with the coverage reads one state", async () => {
   expect([executed[0], executed.at(-1), executed.length]).toEqual(["begin", "commit", 5]);
 });
 
-test("the tree of a transfer takes four statements, each of which reads the rows of one bridge and destination alone", async () => {
+test("the tree of a transfer takes one statement, which reads the rows of one bridge and destination alone", async () => {
   const reader = await openReader();
   const [transfer] = await reader.findByTransferId(hashFromName("pending"));
   if (transfer === undefined) throw new Error("no transfer");
   executed.length = 0;
   await reader.readTree(transfer.sent);
-  expect([executed[0], executed.at(-1), executed.length], executed.join("\n")).toEqual(["begin", "commit", 6]);
-  const plans = await Promise.all(executed.slice(2, -1).map((statement) => explainQuery(file, statement)));
+  expect(executed, executed.join("\n")).toHaveLength(1);
+  const plan = await explainQuery(file, executed[0] ?? "");
   const bridge = "chain_id=? AND token=? AND destination_chain_id=?";
-  expect(plans).toEqual([
-    [`SEARCH commits USING INDEX commits_bridge (${bridge} AND (block_number,log_index)<(?,?))`],
-    [`SEARCH commits USING INDEX commits_bridge (${bridge} AND (block_number,log_index)>(?,?))`],
-    [
-      `SEARCH sends USING INDEX sends_bridge (${bridge} AND (block_number,log_index)>(?,?) AND (block_number,log_index)<(?,?))`,
-    ],
+  expect(plan.filter((step) => step.startsWith("SEARCH r "))).toEqual([
+    `SEARCH r USING INDEX commits_bridge (${bridge} AND (block_number,log_index)>(?,?))`,
+    `SEARCH r USING INDEX sends_bridge (${bridge} AND (block_number,log_index)>(?,?) AND (block_number,log_index)<(?,?))`,
+    `SEARCH r USING INDEX commits_bridge (${bridge} AND (block_number,log_index)<(?,?))`,
   ]);
+  // What two of the steps have found: one row each.
+  const scans = new Set(plan.filter((step) => step.startsWith("SCAN")));
+  expect(scans).toEqual(new Set(["SCAN earlier LEFT-JOIN", "SCAN later LEFT-JOIN"]));
 });
 
 test("no statement reads more rows than those of its key", async () => {
