@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { totalmem } from "node:os";
 import { sql } from "kysely";
+import { merkleSiblings } from "../src/hop/merkle-tree.js";
 import { getNetwork } from "../src/hop/networks.js";
 import type { MaybePromise } from "../src/resilience/maybe-async.js";
 import { openPostgresDatabase } from "../src/transfers/index/database/postgres-database.js";
@@ -8,14 +9,18 @@ import { parsePostgresUrl } from "../src/transfers/index/database/postgres-locat
 import type { IndexReader } from "../src/transfers/index/index-reader.js";
 import { LIST_START } from "../src/transfers/index/list/transfer-lister.js";
 import { TransferIndex } from "../src/transfers/index/transfer-index.js";
+import type { TreeQuery } from "../src/transfers/index/transfer-tree.js";
 import { startPostgres } from "../test/replicas/support/postgres-server.js";
 import { ACCOUNT_SQL, fillIndex, KEY_SQL } from "./support/postgres-fill.js";
+import { measureWrites, printSizes } from "./support/postgres-writes.js";
 
-// Measures look-ups, pages, delivery times and the trees of withdrawals of an index in PostgreSQL, which it fills first. The server is its own, and its
-// data are removed at the end, or kept for the next run: DATA_DIRECTORY=<folder>. Or it uses an empty database of another server:
+// Measures look-ups, pages, delivery times and the trees of withdrawals of an index in PostgreSQL, which it fills first, and what writing a day's
+// events takes and leaves behind. PARTS=reads or PARTS=writes leaves the other out. The server is its own, and its data are removed at the end, or
+// kept for the next run: DATA_DIRECTORY=<folder>. Or it uses an empty database of another server:
 //   INDEX=postgres://... TRANSFERS=10000000 npm run bench:index-postgres
 
 const TRANSFERS = Number(process.env.TRANSFERS ?? 1_000_000);
+const PARTS = (process.env.PARTS ?? "reads,writes").split(",");
 const LOOKUPS = 5_000;
 const PAGES = 1_000;
 const PAGE_SIZE = 50;
@@ -62,18 +67,23 @@ async function loadIntoMemory(): Promise<void> {
   }
 }
 
+/** Measures times, and the CPU of this process, which excludes that of the server. */
 async function measure(name: string, count: number, work: (number: number) => Promise<number>): Promise<void> {
   const times: number[] = [];
   let found = 0;
+  const cpuBefore = process.cpuUsage();
   for (let done = 0; done < count; done++) {
     const number = 1 + Math.floor(Math.random() * TRANSFERS);
     const began = performance.now();
     found += await work(number);
     times.push(performance.now() - began);
   }
+  const { user, system } = process.cpuUsage(cpuBefore);
   times.sort((a, b) => a - b);
   const quantile = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(2);
-  console.log(`  ${name}: ${quantile(0.5)} ms (median), ${quantile(0.99)} ms (p99), ${found} found in ${count}`);
+  console.log(
+    `  ${name}: ${quantile(0.5)} ms (median), ${quantile(0.99)} ms (p99), ${found} found in ${count}, CPU ${((user + system) / count / 1_000).toFixed(2)} ms`,
+  );
 }
 
 /** Keys of transfers, computed by the database outside the measurement. */
@@ -83,58 +93,17 @@ async function listKeys(expression: (number: string) => string): Promise<(number
   return (number) => `0x${String(rows[number % rows.length]?.key)}`;
 }
 
-try {
-  await index.migrate();
-  const startedAt = performance.now();
-  const [existing] = await run("select count(*)::int as count from cursors");
-  if (existing?.count === 0) {
-    await fillIndex({ pool: database.pools.write, chainIds, transfers: TRANSFERS });
-    console.log(`${TRANSFERS} transfers, filled in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
-  }
-  const [size] = await run("select pg_database_size(current_database()) as bytes");
-  console.log(
-    `${(Number(size?.bytes) / 1e9).toFixed(1)} GB, ${Math.round(Number(size?.bytes) / TRANSFERS)} bytes a transfer`,
-  );
-  await loadIntoMemory();
-  const find = async (query: (reader: IndexReader) => MaybePromise<readonly unknown[]>) =>
-    (await query(index.reader)).length;
+const find = async (query: (reader: IndexReader) => MaybePromise<readonly unknown[]>) =>
+  (await query(index.reader)).length;
+
+async function measureLookups(): Promise<void> {
   const ids = await listKeys(KEY_SQL.transferId);
   const sent = await listKeys(KEY_SQL.send);
   const delivered = await listKeys(KEY_SQL.delivery);
-  const accounts = {
-    "1 transfer": await listKeys((number) => ACCOUNT_SQL.single(`(${number} / 10 * 10 + 1)`)),
-    "100 transfers": await listKeys((number) => ACCOUNT_SQL.ordinary(`(${number} / 10 * 10 + 5)`, TRANSFERS)),
-    "a tenth of all transfers": await listKeys(ACCOUNT_SQL.frequent),
-  };
   await measure("by transfer ID", LOOKUPS, (n) => find((reader) => reader.findByTransferId(ids(n))));
   await measure("by sending transaction", LOOKUPS, (n) => find((reader) => reader.findByTransactionHash(sent(n))));
   await measure("by delivering transaction", LOOKUPS, (n) =>
     find((reader) => reader.findByTransactionHash(delivered(n))),
-  );
-  for (const [name, account] of Object.entries(accounts))
-    await measure(`page of ${PAGE_SIZE}, account with ${name}`, PAGES, (n) =>
-      find(async (reader) => (await reader.readPage({ ...PAGE, account: account(n) })).entries),
-    );
-  for (const [name, filter] of Object.entries({
-    "a token without transfers": { token: "HOP" },
-    pending: { isDelivered: false },
-  }))
-    await measure(`1,000 transfers of the largest account, filtered by ${name}`, PAGES / 5, (n) =>
-      find(
-        async (reader) =>
-          (await reader.readPage({ ...PAGE, account: accounts["a tenth of all transfers"](n), rows: 1_000, filter }))
-            .entries,
-      ),
-    );
-  const sends = await Promise.all(
-    Array.from({ length: PAGES }, async (_, number) => (await index.reader.findByTransferId(ids(number)))[0]?.sent),
-  );
-  const collected = sends.filter((each) => each?.kind === "l2");
-  await measure("tree of 1,000 transfers, by one of them", PAGES, (n) =>
-    find(async (reader) => {
-      const query = collected[n % collected.length];
-      return (query && (await reader.readTree(query))?.leaves) ?? [];
-    }),
   );
   await measure("by an unknown transaction hash", LOOKUPS, () => {
     const unknown = `0x${randomBytes(32).toString("hex")}`;
@@ -145,6 +114,64 @@ try {
     const rows = await index.reader.readDelivered(chainIds[n % chainIds.length] ?? 1, newest, 500);
     return rows.length;
   });
+}
+
+async function measurePages(): Promise<void> {
+  const accounts = {
+    "1 transfer": await listKeys((number) => ACCOUNT_SQL.single(`(${number} / 10 * 10 + 1)`)),
+    "100 transfers": await listKeys((number) => ACCOUNT_SQL.ordinary(`(${number} / 10 * 10 + 5)`, TRANSFERS)),
+    "a tenth of all transfers": await listKeys(ACCOUNT_SQL.frequent),
+  };
+  for (const [name, account] of Object.entries(accounts))
+    await measure(`page of ${PAGE_SIZE}, account with ${name}`, PAGES, (n) =>
+      find(async (reader) => (await reader.readPage({ ...PAGE, account: account(n) })).entries),
+    );
+  const largest = accounts["a tenth of all transfers"];
+  for (const [name, filter] of Object.entries({
+    "a token without transfers": { token: "HOP" },
+    pending: { isDelivered: false },
+  }))
+    await measure(`1,000 transfers of the largest account, filtered by ${name}`, PAGES / 5, (n) =>
+      find(async (reader) => (await reader.readPage({ ...PAGE, account: largest(n), rows: 1_000, filter })).entries),
+    );
+}
+
+/** Measures trees, and the proofs that are made of them. */
+async function measureTrees(): Promise<void> {
+  const ids = await listKeys(KEY_SQL.transferId);
+  const queries: TreeQuery[] = [];
+  for (let number = 0; number < PAGES; number++) {
+    const sent = (await index.reader.findByTransferId(ids(number)))[0]?.sent;
+    if (sent?.kind === "l2") queries.push(sent);
+  }
+  const readLeaves = async (n: number): Promise<readonly { readonly transferId: string }[]> => {
+    const query = queries[n % queries.length];
+    return (query && (await index.reader.readTree(query))?.leaves) ?? [];
+  };
+  await measure("tree of 1,000 transfers, by one of them", PAGES, async (n) => (await readLeaves(n)).length);
+  await measure("the same, and its proof", PAGES, async (n) => {
+    const leaves = await readLeaves(n);
+    const hashes = leaves.map(({ transferId }) => transferId);
+    return hashes.length === 0 ? 0 : merkleSiblings(hashes, n % hashes.length).length;
+  });
+}
+
+try {
+  await index.migrate();
+  const startedAt = performance.now();
+  const [existing] = await run("select count(*)::int as count from cursors");
+  if (existing?.count === 0) {
+    await fillIndex({ pool: database.pools.write, chainIds, transfers: TRANSFERS });
+    console.log(`${TRANSFERS} transfers, filled in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+  }
+  await printSizes(run, TRANSFERS);
+  if (PARTS.includes("reads")) {
+    await loadIntoMemory();
+    await measureLookups();
+    await measurePages();
+    await measureTrees();
+  }
+  if (PARTS.includes("writes")) await measureWrites(index.store, run, chainIds);
 } finally {
   await index.close();
   await server?.close();
