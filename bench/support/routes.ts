@@ -14,9 +14,14 @@ export const FULL_ROUTE: Route = { token: "USDT", sourceChainSlug: "polygon", de
 /** Returns every route of a gateway, shuffled deterministically so that the first few differ in token and chains. */
 export async function fetchRoutes(gatewayUrl: string): Promise<readonly Route[]> {
   const routes = JSON.parse((await timedGet(`${gatewayUrl}/v1/available-routes`)).body) as readonly Route[];
+  return pickSpread(routes);
+}
+
+/** Shuffles deterministically. */
+export function pickSpread<T>(routes: readonly T[]): readonly T[] {
   // A step that is coprime to the number of routes visits each route once.
   const step = [97, 89, 83].find((prime) => routes.length % prime !== 0) ?? 1;
-  return routes.map((_, index) => routes[(index * step) % routes.length] as Route);
+  return routes.map((_, index) => routes[(index * step) % routes.length] as T);
 }
 
 /** Builds the path of a quote request. The amount is about 25 whole tokens and distinct for each index. */

@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { printScaling } from "../../../bench/support/scaling-model.js";
 import { LIMITS } from "../../../src/app/limits-table.js";
 import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { metricCatalogue } from "../../../src/observability/metrics/catalogue.js";
 
-// `npm run docs:configuration` and `npm run docs:limits` rewrite the generated parts; without UPDATE_DOCS they are only compared.
+// `npm run docs:configuration` rewrites the generated parts; without UPDATE_DOCS they are only compared.
 
 const variables = [
   "| variable | default | meaning |",
@@ -31,6 +32,8 @@ const limits = LIMITS.map(({ title, limits: rows }) =>
 describe.each([
   ["docs/configuration.md", "variables", variables],
   ["docs/limits.md", "limits", limits],
+  ["docs/scaling.md", "inputs", printScaling().inputs],
+  ["docs/scaling.md", "bills", printScaling().bills],
 ])("%s", (path, part, expected) => {
   test(`contains the generated ${part}`, () => {
     const file = new URL(`../../../${path}`, import.meta.url);
