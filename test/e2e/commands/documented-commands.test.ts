@@ -11,8 +11,8 @@ import { buildService } from "../../support/service/build-service.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-// Every command of the README and of docs/ runs in a test: here, or in the one that stands beside it below. What needs more
-// than this machine stands there with the reason. All are parsed by a shell.
+// Every command of the README and of docs/, in a block or in a sentence, runs in a test: here, or in the one that stands beside it
+// below. What needs more than this machine stands there with the reason. All are parsed by a shell.
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
@@ -28,7 +28,21 @@ const PAGES = [
 /** The tests that run commands, by what the commands begin with. */
 const RUN_BY: Readonly<Record<string, string>> = {
   "npm ci && npm run demo": "test/e2e/commands/demo.test.ts",
+  "npm run demo": "test/e2e/commands/demo.test.ts",
+  "npm start": "test/e2e/commands/demo.test.ts",
+  "npm ci && npm start": "test/e2e/commands/demo.test.ts",
+  "hop-gateway --help": "test/e2e/commands/command-line.test.ts",
   "hop-gateway check": "test/e2e/commands/check.test.ts",
+  "hop-gateway compare": "test/e2e/commands/compare.test.ts",
+  "hop-gateway index": "test/process/backfill-index.test.ts",
+  "hop-gateway replay": "test/e2e/commands/replay.test.ts",
+  "node dist/src/main.js": "test/e2e/commands/command-line.test.ts",
+  "node integrate.mjs": "test/examples/integrate.test.ts",
+  "python3 integrate.py": "test/examples/integrate.test.ts",
+  "go run integrate.go": "test/examples/integrate.test.ts",
+  "python3 -m grpc_tools.protoc": "test/examples/examples.test.ts",
+  "npm run docs:": "test/unit/docs/generated-documents.test.ts",
+  "npm run tarball": "test/process/package/package.test.ts",
   "examples/curl.sh": "test/examples/examples.test.ts",
   "npm run build && node dist/examples/connect.js": "test/examples/examples.test.ts",
   "npm run build && node dist/examples/fetch.js": "test/examples/examples.test.ts",
@@ -52,6 +66,19 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "PORT=8001 npm start": "reads mainnet",
   "ASSETS_URL=off": "reads mainnet",
   "INDEX=sqlite:hop.db npm": "reads mainnet; test/process/backfill-index.test.ts runs the command on the local network",
+  "docker build":
+    "needs Docker; test/process/deploy/container.test.ts reads the Containerfile, .ci/deploy.sh runs what it builds",
+  "docker compose": "needs Docker; test/process/deploy/container.test.ts renders the file",
+  "kubectl apply": "needs a cluster; test/process/deploy/kubernetes.test.ts reads the files",
+  "npm run bench:": "a benchmark: no verdict may depend on the speed of a machine",
+  "TRANSFERS=": "a benchmark: no verdict may depend on the speed of a machine",
+  "npm run test:": "runs tests",
+  CHAOS_KILLS: "runs tests",
+  "npm run golden:add": "writes a test; test/parity/golden-differences.test.ts replays those that exist",
+  "npm ci": "installs what runs this test",
+  "npx openapi-typescript": "downloads from a registry; npm run generate runs the same on gen/openapi.json",
+  "pip install": "downloads from a registry",
+  "buf generate": "needs plugins of the caller's choice; npm run generate runs it for TypeScript",
   "npm install @opentelemetry": "installs from a registry; test/e2e/observability/tracing.test.ts loads an SDK",
   OTEL_EXPORTER: "needs a collector; test/e2e/observability/tracing.test.ts receives the spans",
 };
@@ -60,6 +87,9 @@ interface Command {
   readonly page: string;
   readonly text: string;
 }
+
+const INLINE_COMMAND =
+  /`((?:[A-Z_]+=\S+ )*(?:npm|npx|node|python3|pip|go|docker|kubectl|hop-gateway|grpcurl|buf) [^`\n]+)`/g;
 
 /** Blocks that are no commands: headers, and parts of answers. */
 const NO_COMMANDS = /^(?:Age:|Warning:|"details"|http\/ ->)/;
@@ -70,8 +100,18 @@ const blocks: readonly Command[] = PAGES.flatMap((page) =>
     .map(([, indent = "", , text = ""]) => ({ page, text: text.replaceAll(new RegExp(`^${indent}`, "gm"), "") }))
     .filter(({ text }) => !NO_COMMANDS.test(text)),
 );
+/** What a sentence tells a user to run. The pages for maintainers name what .ci/run and they themselves run. */
+const inSentences: readonly Command[] = PAGES.filter(
+  (page) => !/^(?:CONTRIBUTING|SECURITY)|\/internals\//.test(page),
+).flatMap((page) =>
+  [
+    ...readFileSync(join(project, page), "utf8")
+      .replaceAll(/^( *)```[\s\S]*?^ *```$/gm, "")
+      .matchAll(INLINE_COMMAND),
+  ].map(([, text = ""]) => ({ page, text: text.replaceAll(/<[\w ]+>/g, "value") })),
+);
 /** A block whose lines depend on each other is one command. */
-const commands: readonly Command[] = blocks.flatMap(({ page, text }) =>
+const inBlocks: readonly Command[] = blocks.flatMap(({ page, text }) =>
   /^\w+=\S+$|\\$|^mkdir/m.test(text)
     ? [{ page, text }]
     : text
@@ -79,6 +119,7 @@ const commands: readonly Command[] = blocks.flatMap(({ page, text }) =>
         .split("\n")
         .map((line) => ({ page, text: line })),
 );
+const commands = [...inBlocks, ...inSentences];
 const curls = commands.filter(({ text }) => /^curl (?:-N )?'http:\/\/127\.0\.0\.1:8000\//.test(text));
 
 let gateway: TestGateway;
@@ -126,7 +167,10 @@ test("scripts, variables and options that the pages name exist", () => {
   }
   for (const { page, text } of commands)
     for (const [, name = ""] of text.matchAll(/(?:^|\s)([A-Z][A-Z_]+)=\S* (?=\S*(?:npm|node|[A-Z]+_))/g))
-      expect([...variables, "OTEL_EXPORTER_OTLP_ENDPOINT", "PYTHONPATH"], page).toContain(name);
+      expect(
+        [...variables, "OTEL_EXPORTER_OTLP_ENDPOINT", "PYTHONPATH", "TRANSFERS", "CHAOS_KILLS", "CHAOS_SEED"],
+        page,
+      ).toContain(name);
 });
 
 /** Returns what is wrong with arguments; empty if nothing is. */
