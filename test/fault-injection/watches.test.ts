@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectChains, getBonder, type LocalChain } from "../../devnet/chain/local-chains.js";
-import { fundAccount } from "../../devnet/chain/tokens.js";
+import { connectChains, type LocalChain } from "../../devnet/chain/local-chains.js";
 import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
-import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
-import { parseSentTransfers } from "../../devnet/transfer/sent-transfer.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { fundAndSend } from "../support/service/local-transfers.js";
 import { nextState, openWatch } from "../support/service/watch-client.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
@@ -43,17 +41,7 @@ afterAll(async () => {
   await network.stop();
 });
 
-async function send() {
-  const from = getBonder("HOP", SOURCE, DESTINATION);
-  const amount = 5n * 10n ** 18n;
-  await fundAccount(chains, SOURCE, "HOP", from, amount);
-  const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
-  const order = { token: "HOP", source: SOURCE, destination: DESTINATION, from, recipient: from, amount };
-  const { transactionHash, logs } = await sendTransfer(chains, { ...order, ...noSwap, bonderFee: 10n ** 17n });
-  const [transfer] = parseSentTransfers(SOURCE, logs);
-  if (transfer === undefined) throw new Error("no transfer was sent");
-  return { transactionHash, transfer };
-}
+const send = () => fundAndSend(chains, SOURCE, DESTINATION);
 
 /** One fault of each kind in the short form. */
 const SHORT_FORM: readonly FaultName[] = [

@@ -3,14 +3,12 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { connectChains, getBonder, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { fundAccount } from "../../../devnet/chain/tokens.js";
 import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
-import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { BridgeService, GetTransferStatusResponse_State } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../../support/service/index-coverage.js";
+import { fundAndSend } from "../../support/service/local-transfers.js";
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -19,7 +17,6 @@ import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const folder = useTemporaryFolder();
 const account = getBonder("HOP", "polygon", "arbitrum").toLowerCase();
-const AMOUNT = 5n * 10n ** 18n;
 
 let network: LocalNetwork;
 let chains: LocalChains;
@@ -36,16 +33,7 @@ afterAll(async () => {
   await network?.stop();
 });
 
-async function send() {
-  const from = getBonder("HOP", "polygon", "arbitrum");
-  await fundAccount(chains, "polygon", "HOP", from, AMOUNT);
-  const order = { token: "HOP", source: "polygon", destination: "arbitrum", from, recipient: from, amount: AMOUNT };
-  const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
-  const { transactionHash, logs } = await sendTransfer(chains, { ...order, bonderFee: 10n ** 17n, ...noSwap });
-  const [transfer] = parseSentTransfers("polygon", logs);
-  if (transfer === undefined) throw new Error("no transfer was sent");
-  return { transactionHash, transfer };
-}
+const send = () => fundAndSend(chains, "polygon", "arbitrum");
 
 /** Reads events up to and with the bookmark that follows the present states. */
 async function readPresentStates(watch: Awaited<ReturnType<typeof openWatchAt>>) {

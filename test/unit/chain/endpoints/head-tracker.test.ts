@@ -20,6 +20,17 @@ async function refreshHeads({ pool, clock, send }: ReturnType<typeof createPoolO
   await vi.waitFor(() => expect(countHeads()).toBe(validHeads), { timeout: 60_000 });
 }
 
+/** Starts two endpoints that answer 0xa and 0xb, and reads their heads. */
+async function startPair(first: unknown, second: unknown, validHeads = 2) {
+  const nodes = [
+    await startRpcNodeStub({ ...result("0xa"), head: first }),
+    await startRpcNodeStub({ ...result("0xb"), head: second }),
+  ] as const;
+  const pool = createPoolOn(nodes);
+  await refreshHeads(pool, validHeads);
+  return { nodes, pool };
+}
+
 describe("an endpoint behind its peers", () => {
   test.each([
     ["16 blocks", head(84, 1000), true],
@@ -28,24 +39,12 @@ describe("an endpoint behind its peers", () => {
     ["29 seconds", head(100, 971), false],
     ["no blocks", head(100, 1000), false],
   ])("by %s", async (_, behind, isPassedOver) => {
-    const nodes = [
-      await startRpcNodeStub({ ...result("0xa"), head: behind }),
-      await startRpcNodeStub(result("0xb")),
-    ] as const;
-    nodes[1].head = head(100, 1000);
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool, 2);
+    const { pool } = await startPair(behind, head(100, 1000));
     expect(await pool.send()).toBe(isPassedOver ? "0xb" : "0xa");
   });
 
   test("is used again when it has caught up", async () => {
-    const nodes = [
-      await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
-      await startRpcNodeStub(result("0xb")),
-    ] as const;
-    nodes[1].head = head(100, 1000);
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool, 2);
+    const { nodes, pool } = await startPair(head(1, 1), head(100, 1000));
     expect(await pool.send()).toBe("0xb");
     nodes[0].head = head(200, 2000);
     await refreshHeads(pool, 2);
@@ -53,25 +52,15 @@ describe("an endpoint behind its peers", () => {
   });
 
   test("is used when its peers fail, but not before", async () => {
-    const nodes = [
-      await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
-      await startRpcNodeStub(result("0xb")),
-    ] as const;
-    nodes[1].head = head(100, 1000);
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool, 2);
+    const { nodes, pool } = await startPair(head(1, 1), head(100, 1000));
     expect(await pool.send()).toBe("0xb");
     nodes[1].intercept = ({ response }) => Boolean(response.writeHead(500).end());
     expect(await pool.send()).toBe("0xa");
   });
 
   test("is not measured against the last head of a peer that has been silent since", async () => {
-    const nodes = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))] as const;
+    const { nodes, pool } = await startPair(head(100, 1000), head(9_000, 1000));
     const [honest, gone] = nodes;
-    honest.head = head(100, 1000);
-    gone.head = head(9_000, 1000);
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe("0xb");
     gone.intercept = ({ response }) => Boolean(response.writeHead(500).end());
     honest.head = head(105, 1010);
@@ -85,13 +74,7 @@ describe("an endpoint behind its peers", () => {
   });
 
   test("is not measured against a head that is far in the future", async () => {
-    const nodes = [
-      await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
-      await startRpcNodeStub(result("0xb")),
-    ] as const;
-    nodes[1].head = head(100, Math.floor(Date.now() / 1000) + 120);
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool, 2);
+    const { pool } = await startPair(head(1, 1), head(100, Math.floor(Date.now() / 1000) + 120));
     expect(await pool.send()).toBe("0xa");
   });
 
@@ -101,13 +84,7 @@ describe("an endpoint behind its peers", () => {
     ["no number", { number: 7, timestamp: "0x1" }],
     ["no time", { number: "0x1", timestamp: "soon" }],
   ])("is not measured against a head with %s", async (_, said) => {
-    const nodes = [
-      await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
-      await startRpcNodeStub(result("0xb")),
-    ] as const;
-    nodes[1].head = said;
-    const pool = createPoolOn(nodes);
-    await refreshHeads(pool);
+    const { pool } = await startPair(head(1, 1), said, 1);
     expect(await pool.send()).toBe("0xa");
     expect(pool.failures).toEqual([]);
   });
