@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { findProjectFolder } from "../devnet/cache/project-folders.js";
 import { browserPath, launchBrowser } from "../test/support/browser/launch-browser.js";
 import { timedGet } from "./support/timed-get.js";
 
@@ -96,8 +96,7 @@ function print(name: string, seconds: number, goal: number, note = ""): void {
 
 const folder = await mkdtemp(join(tmpdir(), "hop-gateway-clone-"));
 try {
-  const project = fileURLToPath(new URL("../..", import.meta.url));
-  execFileSync("git", ["clone", "--quiet", "--no-hardlinks", project, folder]);
+  execFileSync("git", ["clone", "--quiet", "--no-hardlinks", findProjectFolder(), folder]);
   const first = await startDemo("npm ci && npm run demo", folder);
   print("npm ci && npm run demo, to the first answer", first.seconds, MAX_FIRST_ANSWER_SECONDS);
   await first.stop();
