@@ -1,5 +1,6 @@
 import { type Config, ConfigError } from "../config/config.js";
 import type { Logger } from "../observability/log.js";
+import { monotonicNow } from "../resilience/clock.js";
 
 /** An expected failure at startup. Its message is printed without a stack trace. */
 export class StartupError extends Error {
@@ -30,16 +31,20 @@ export function logStartupWarnings(
   logger.warn(risk);
 }
 
+/** Ctrl-C reaches npm and what it runs, and npm passes it on: signals within this time are one. */
+const REPEATED_SIGNAL_MS = 500;
+
 /**
- * Stops on SIGTERM or SIGINT and exits: with code 0 when the stop succeeds, 1 when it fails. A second signal exits
- * immediately with code 1.
+ * Stops on SIGTERM or SIGINT and exits: with code 0 when the stop succeeds, 1 when it fails. A second signal, half a second
+ * later or more, exits immediately with code 1.
  */
-export function stopOnSignals(stop: () => Promise<void>): void {
-  let isStopping = false;
+export function stopOnSignals(stop: () => Promise<void>, now: () => number = monotonicNow): void {
+  let stoppingSince: number | undefined;
   const onSignal = (): void => {
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    exitAfter(stop());
+    if (stoppingSince === undefined) {
+      stoppingSince = now();
+      exitAfter(stop());
+    } else if (now() - stoppingSince >= REPEATED_SIGNAL_MS) process.exit(1);
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);

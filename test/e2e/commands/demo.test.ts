@@ -1,9 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 // Runs the commands of the README through npm, as a person or a service manager does, and stops them with signals.
 
@@ -122,6 +124,21 @@ describe("npm run demo", () => {
   test("exits on SIGTERM with code 0 and leaves no process behind", async () => {
     expect(await end(demo.child, "SIGTERM")).toBe(0);
   });
+});
+
+test("npm run demo leaves nothing behind after Ctrl-C, which reaches npm and the demo", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "hop-gateway-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const { child } = await start("demo", { TMPDIR: folder });
+  onTestFinished(() => endGroup(child));
+  const left = () => readdirSync(folder).filter((name) => name.startsWith("hop-gateway-demo-"));
+  expect(left()).toHaveLength(1);
+  const descendants = await descendantsOf(child.pid ?? 0);
+  const ended = once(child, "exit");
+  process.kill(-(child.pid ?? 0), "SIGINT");
+  await ended;
+  await expect.poll(() => descendants.filter(isAlive)).toEqual([]);
+  expect(left()).toEqual([]);
 });
 
 describe("npm start", () => {
