@@ -1,7 +1,5 @@
 import { hash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 import type { Message } from "@bufbuild/protobuf";
-import { acceptsGzip } from "../codec/gzip.js";
 import { createRestJsonPrinter } from "../codec/json-printer.js";
 import { memoizeFrozen } from "../codec/messages.js";
 import {
@@ -40,14 +38,9 @@ interface JsonBody {
   readonly byteLength: number;
   /** Strong validator, with its quotes, of a text that is sent repeatedly. */
   readonly etag: string | undefined;
-  /** Compresses a body with bytes, once for all callers: its responses vary with Accept-Encoding. */
-  readonly compress?: (() => JsonBody) | undefined;
-  readonly isGzipped?: boolean;
 }
 
 const TYPE_HEADERS: HeaderList = ["content-type", JSON_CONTENT_TYPE];
-const GZIP_HEADERS: HeaderList = ["content-encoding", "gzip"];
-const GZIP_HEADER_LINES = formatHeaderLines(GZIP_HEADERS);
 const SHARED_HEADER_LINES = formatHeaderLines([...buildSharedHeaders(), ...TYPE_HEADERS]);
 
 /** What operations added to the last response, and its lines: most responses have the same as the one before. */
@@ -58,11 +51,9 @@ let lastHeaders: { readonly list: HeaderList; readonly lines: string } = { list:
  * caller has it already.
  * @param fastPath whether ordinary responses are sent in one write
  */
-function sendJson(exchange: HttpExchange, uncompressed: JsonBody, fastPath: boolean): void {
+function sendJson(exchange: HttpExchange, body: JsonBody, fastPath: boolean): void {
   const { req, res, context } = exchange;
   const { isCacheable } = context;
-  const { compress } = uncompressed;
-  const body = compress !== undefined && acceptsGzip(req.headers["accept-encoding"]) ? compress() : uncompressed;
   const etag = isCacheable ? body.etag : undefined;
   context.code = "ok";
   if (etag !== undefined && matchesIfNoneMatch(req.headers["if-none-match"], etag)) {
@@ -75,7 +66,6 @@ function sendJson(exchange: HttpExchange, uncompressed: JsonBody, fastPath: bool
     ...buildSuccessHeaders(context),
     ...TYPE_HEADERS,
     ...["content-length", String(body.byteLength)],
-    ...(body.isGzipped ? GZIP_HEADERS : []),
     ...(etag === undefined ? [] : ["etag", etag]),
     ...context.buildResponseHeaders(),
   ]);
@@ -95,8 +85,7 @@ function trySendShared({ res, context }: HttpExchange, body: JsonBody, etag: str
   const validator = etag === undefined ? "" : `etag: ${etag}\r\n`;
   const list = context.buildResponseHeaders();
   if (list !== lastHeaders.list) lastHeaders = { list, lines: formatHeaderLines(list) };
-  const encoding = body.isGzipped ? GZIP_HEADER_LINES : "";
-  const lines = `${SHARED_HEADER_LINES}${encoding}content-length: ${byteLength}\r\n${validator}${lastHeaders.lines}`;
+  const lines = `${SHARED_HEADER_LINES}content-length: ${byteLength}\r\n${validator}${lastHeaders.lines}`;
   if (!trySendInOneWrite(res, lines, bytes ?? text)) return false;
   if (bytes !== undefined) noteSharedBody(res, byteLength);
   return true;
@@ -187,19 +176,6 @@ function toJsonBody(text: string, hasValidator: boolean, isMemoized: boolean): J
   if (!hasValidator) return { text, byteLength, etag: undefined };
   const etag = `"${hash("sha256", text, "base64url")}"`;
   // Only texts that are sent repeatedly are encoded, and short ones are faster to send as part of the headers.
-  if (!isMemoized || byteLength < MIN_SHARED_BODY_BYTES) return { text, byteLength, etag };
-  const bytes = Buffer.from(text);
-  let gzipped: JsonBody | undefined;
-  const compress = (): JsonBody => {
-    gzipped ??= toGzippedBody(bytes, etag);
-    return gzipped;
-  };
-  return { text, byteLength, etag, bytes, compress };
-}
-
-/** Synchronous: a thousandth of a second, for each long text that is sent repeatedly. */
-function toGzippedBody(uncompressed: Buffer, etag: string): JsonBody {
-  const bytes = gzipSync(uncompressed);
-  // RFC 9110 8.8.3.3: a strong validator differs between the encodings.
-  return { text: "", bytes, byteLength: bytes.length, etag: etag.replace(/"$/, '-gzip"'), isGzipped: true };
+  const isEncoded = isMemoized && byteLength >= MIN_SHARED_BODY_BYTES;
+  return { text, byteLength, etag, bytes: isEncoded ? Buffer.from(text) : undefined };
 }
