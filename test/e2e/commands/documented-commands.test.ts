@@ -72,6 +72,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "kubectl apply": "needs a cluster; test/process/deploy/kubernetes.test.ts reads the files",
   "npm run bench:": "a benchmark: no verdict may depend on the speed of a machine",
   "TRANSFERS=": "a benchmark: no verdict may depend on the speed of a machine",
+  "QUOTES_PER_SECOND=": "a benchmark; test/unit/docs/generated-documents.test.ts computes its tables",
   "npm run test:": "runs tests",
   CHAOS_KILLS: "runs tests",
   "npm run golden:add": "writes a test; test/parity/golden-differences.test.ts replays those that exist",
@@ -82,6 +83,12 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "npm install @opentelemetry": "installs from a registry; test/e2e/observability/tracing.test.ts loads an SDK",
   OTEL_EXPORTER: "needs a collector; test/e2e/observability/tracing.test.ts receives the spans",
 };
+
+/** Variables of commands that the service itself does not read. */
+const OTHER_VARIABLES = [
+  ...["OTEL_EXPORTER_OTLP_ENDPOINT", "PYTHONPATH", "CHAOS_KILLS", "CHAOS_SEED"],
+  ...["TRANSFERS", "QUOTES_PER_SECOND", "WATCHERS"],
+];
 
 interface Command {
   readonly page: string;
@@ -167,10 +174,7 @@ test("scripts, variables and options that the pages name exist", () => {
   }
   for (const { page, text } of commands)
     for (const [, name = ""] of text.matchAll(/(?:^|\s)([A-Z][A-Z_]+)=\S* (?=\S*(?:npm|node|[A-Z]+_))/g))
-      expect(
-        [...variables, "OTEL_EXPORTER_OTLP_ENDPOINT", "PYTHONPATH", "TRANSFERS", "CHAOS_KILLS", "CHAOS_SEED"],
-        page,
-      ).toContain(name);
+      expect([...variables, ...OTHER_VARIABLES], page).toContain(name);
 });
 
 /** Returns what is wrong with arguments; empty if nothing is. */

@@ -50,7 +50,10 @@ test("returns the metrics of both workers from either", async () => {
   expect(found.value("hop_gateway_concurrency_limit")).toBe(128);
   expect(found.value("hop_gateway_build_info", { version: findPackageRoot().version, node: process.version })).toBe(1);
   // Each endpoint known to any worker has exactly one current state.
-  expect(found.text.match(/^hop_gateway_endpoint_state\{.*chain="polygon".*state="unknown"\} 1$/gm)?.length).toBe(1);
+  const current = [...found.text.matchAll(/^hop_gateway_endpoint_state\{.*endpoint="(.+?)",state="\w+"\} 1$/gm)];
+  const endpoints = current.map(([, endpoint]) => endpoint);
+  expect(endpoints).toContainEqual(expect.stringMatching(/^polygon\[1\]/));
+  expect(new Set(endpoints).size).toBe(endpoints.length);
 });
 
 test("the primary serves metrics on a separate port, including those of exited and stopped workers", async () => {
