@@ -115,7 +115,9 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   takenMs = 0;
   private id: string | undefined = undefined;
   private callerId: string | undefined = undefined;
-  private abortController: AbortController | undefined = undefined;
+  private callerController: AbortController | undefined = undefined;
+  private workController: AbortController | undefined = undefined;
+  private isWorkOver = false;
   private trace: RequestSpan | undefined = undefined;
   private hasEnded = false;
   private endListener: (() => void) | undefined = undefined;
@@ -146,14 +148,19 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   }
 
   /** Aborts when the caller is gone. */
+  get callerSignal(): AbortSignal {
+    this.callerController ??= createController(this.isAborted);
+    return this.callerController.signal;
+  }
+
   get signal(): AbortSignal {
-    if (this.abortController === undefined) {
-      this.abortController = new AbortController();
-      // A call has many upstream requests, each with a listener: Node.js would warn of a leak.
-      setMaxListeners(0, this.abortController.signal);
-      if (this.isAborted) this.abortController.abort(ABANDONED);
-    }
-    return this.abortController.signal;
+    this.workController ??= createController(this.isAborted || this.isWorkOver);
+    return this.workController.signal;
+  }
+
+  endWork(): void {
+    this.isWorkOver = true;
+    this.workController?.abort(ABANDONED);
   }
 
   addLogFields(fields: LogFields): void {
@@ -249,7 +256,8 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   end(isFinished: boolean): void {
     if (!isFinished) {
       this.isAborted = true;
-      this.abortController?.abort(ABANDONED);
+      this.callerController?.abort(ABANDONED);
+      this.workController?.abort(ABANDONED);
     }
     this.hasEnded = true;
     this.endListener?.();
@@ -260,6 +268,14 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
     // A call may be rejected before its operation starts its trace.
     if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(this, this.reason, this.res);
   }
+}
+
+function createController(isAborted: boolean): AbortController {
+  const controller = new AbortController();
+  // A call has many upstream requests, each with a listener: Node.js would warn of a leak.
+  setMaxListeners(0, controller.signal);
+  if (isAborted) controller.abort(ABANDONED);
+  return controller;
 }
 
 /** Returns undefined for the connection of an HTTP/2 session that has ended: Node.js throws. */

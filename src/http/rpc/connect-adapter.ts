@@ -157,7 +157,7 @@ class ConnectAdapter {
         url: toUrl(handler, query),
         header,
         body,
-        signal: context.signal,
+        signal: context.callerSignal,
         contextValues: createContextValues().set(adapterCallKey, call),
       });
       if (response.body === undefined) {
@@ -273,8 +273,8 @@ async function sendUniversalResponse({ res, context }: HttpExchange, response: U
     : [...buildSuccessHeaders(context), ...context.buildResponseHeaders()];
   writeHead(res, response.status, [...(response.header ?? [])].flat().concat(ownHeaders));
   for await (const chunk of response.body ?? []) {
-    if (context.signal.aborted) break;
-    if (!writeChunk(res, chunk)) await waitForDrain(res, context.signal);
+    if (context.callerSignal.aborted) break;
+    if (!writeChunk(res, chunk)) await waitForDrain(res, context.callerSignal);
   }
   const { trailer } = response;
   if (trailer !== undefined) {

@@ -59,17 +59,6 @@ describe("withDeadline", () => {
     );
   });
 
-  test("fires the signal when the caller disconnects", async () => {
-    const { operation, signals } = createHangingOperation();
-    const caller = new AbortController();
-    Promise.resolve(
-      withDeadline(operation, createOptions(50))(null, createCallContext({ signal: caller.signal })),
-    ).catch(() => {});
-    expect(signals[0]?.aborted).toBe(false);
-    caller.abort();
-    expect(signals[0]?.aborted).toBe(true);
-  });
-
   test("returns a synchronous response synchronously, without reading the signal", () => {
     const context = createCallContext();
     Object.defineProperty(context, "signal", {
@@ -95,36 +84,11 @@ describe("withDeadline", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  test("passes log fields and the cache policy on to the caller's context", () => {
-    const calls: unknown[] = [];
-    const context = createCallContext({
-      addLogFields: (fields) => calls.push(fields),
-      setCachePolicy: (policy) => calls.push(policy),
-    });
-    const operation = (_: null, context: CallContext) => {
-      context.addLogFields({ token: "ETH" });
-      context.setCachePolicy("private");
-      return context.caller;
-    };
-    expect(withDeadline(operation, createOptions(1000))(null, context)).toBe("127.0.0.1");
-    expect(calls).toEqual([{ token: "ETH" }, "private"]);
-  });
-
-  test("reads and changes the taken time of the caller's context", () => {
-    const context = createCallContext({ takenMs: 12 });
-    const operation = (_: null, context: CallContext) => {
-      context.takenMs += 3;
-    };
-    withDeadline(operation, createOptions(1000))(null, context);
-    expect(context.takenMs).toBe(15);
-  });
-
   test("limits the waiting calls of all operations together, but not synchronous ones", async () => {
     const options = createOptions(20, 4);
     const { operation, signals } = createHangingOperation();
     const [waiting, synchronous] = [withDeadline(operation, options), withDeadline((x: number) => x + 1, options)];
-    const first = new AbortController();
-    const [one, two] = [first, new AbortController()].map(({ signal }) => waiting(null, createCallContext({ signal })));
+    const [one, two] = [1, 2].map(() => waiting(null, createCallContext()));
     expect([one, two].every((call) => call instanceof Promise)).toBe(true);
     expect(() => waiting(null, createCallContext())).toThrow(
       expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 }),

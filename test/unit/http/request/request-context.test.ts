@@ -53,6 +53,19 @@ test("starts and ends one trace for a call whose caller left before the operatio
   expect(told).toEqual(["begin", "end canceled"]);
 });
 
+test.each([
+  ["its call is answered", (call: RequestContext) => call.endWork(), [true, false]],
+  ["its caller is gone", (call: RequestContext) => call.end(false), [true, true]],
+])("ends the work of a call when %s, whether its signal was read before or not", (_, end, expected) => {
+  const { call } = setup();
+  const early = [call.signal, call.callerSignal];
+  end(call);
+  const { call: unread } = setup();
+  end(unread);
+  for (const signals of [early, [unread.signal, unread.callerSignal]])
+    expect(signals.map(({ aborted }) => aborted)).toEqual(expected);
+});
+
 test("creates distinct IDs of requests: UUIDs of version 4", () => {
   const ids = Array.from({ length: 1_000 }, createRequestId);
   expect(new Set(ids).size).toBe(ids.length);

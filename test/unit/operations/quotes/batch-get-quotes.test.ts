@@ -6,12 +6,13 @@ import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../../src/hop/fe
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { findAvailableRoutes } from "../../../../src/hop/routes.js";
 import { toServiceError } from "../../../../src/http/request/error-mapping.js";
-import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import type { CachePolicy } from "../../../../src/operations/operation.js";
 import { createBatchGetQuotes } from "../../../../src/operations/quotes/batch-get-quotes.js";
 import type { PreparedQuote, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
 import { FairQuota } from "../../../../src/resilience/fair-quota.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
+import { createCallContext } from "../call-context.js";
 
 type BatchInit = Exclude<MessageInitShape<typeof BatchGetQuotesRequestSchema>, { $typeName: unknown }>;
 
@@ -43,11 +44,10 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
     ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[], warnings: [] as string[] },
   };
   const caller = new AbortController();
-  const context: CallContext = {
-    ...{ requestId: "r", caller: "192.0.2.1", signal: caller.signal, timeoutMs, takenMs: 0 },
+  const context = createCallContext({
+    ...{ caller: "192.0.2.1", signal: caller.signal, timeoutMs },
     addLogFields: (fields) => Object.assign(recorded.log, fields),
     setCachePolicy: (policy) => recorded.policies.push(policy),
-    setResponseMetadata: () => {},
     addWarning: (text) => recorded.warnings.push(text),
     countAsRequests(requests) {
       recorded.calls.push(`count ${requests}`);
@@ -58,7 +58,7 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
       if (reason === "INTERNAL") recorded.internal.push(error);
       return { code: "code", message, reason, field };
     },
-  };
+  });
   const quota = new FairQuota(() => capacity);
   const document = {
     get: async () => ({ value: settings, readAt: 0 }),

@@ -8,7 +8,7 @@ import {
   TransferDetailsSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../../../../src/chain/chains.js";
-import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import type { CachePolicy } from "../../../../src/operations/operation.js";
 import {
   createGetTransferStatus,
   type GetTransferStatusDeps,
@@ -31,6 +31,7 @@ import {
   type StatusOverrides,
   unavailableError,
 } from "../../../support/stubs/transfer-fixtures.js";
+import { createCallContext } from "../call-context.js";
 
 const OBSERVED_AT_MS = 1_700_000_100_000;
 const MAX_TIMEOUT_MS = 10_000;
@@ -117,22 +118,19 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     monotonicNow: () => state.steady,
   });
   const caller = new AbortController();
-  const context: CallContext = {
-    requestId: "r",
-    caller: "127.0.0.1",
-    get signal() {
-      state.signalReads += 1;
-      return caller.signal;
-    },
+  const context = createCallContext({
     timeoutMs,
-    takenMs: 0,
     addLogFields: (fields) => Object.assign(recorded.logFields, fields),
     setCachePolicy: (policy) => recorded.cache.push(policy),
     setResponseMetadata: (entries) => recorded.metadata.push(entries),
     addWarning: (text) => recorded.warnings.push(text),
-    countAsRequests: () => undefined,
-    describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
-  };
+  });
+  Object.defineProperty(context, "signal", {
+    get() {
+      state.signalReads += 1;
+      return caller.signal;
+    },
+  });
   const call = (
     request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: repeatedByteHash("1a") },
   ) => operation(create(GetTransferStatusRequestSchema, request), context);
