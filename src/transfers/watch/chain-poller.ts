@@ -45,9 +45,8 @@ export class ChainPoller {
   readonly #probes = new Set<Probe>();
   #job: ScheduledJob | undefined = undefined;
   #delayMs = 0;
-  /** Failures in a row: of the chain to answer at all, and of the questions. */
-  #silences = 0;
-  #failures = 0;
+  /** Whether the chain did not answer when it was last asked. */
+  #isSilent = false;
 
   constructor(options: {
     readonly chain: Chain;
@@ -97,20 +96,18 @@ export class ChainPoller {
       const dueAt = Math.min(...Array.from(this.#probes, (probe) => probe.dueAt));
       return Math.min(intervalMs, dueAt - this.#now());
     }
-    const wasSilent = this.#silences > 0;
     const scope = createAbortScope(stopping, POLL_TIMEOUT_MS);
     try {
       await this.#ask(due, scope.signal);
-      this.#failures = 0;
       this.#onPoll("ok");
       return intervalMs;
     } catch {
       if (stopping.aborted) return intervalMs;
-      // A chain that answered the single read but not the questions is asked them less and less often.
-      if (!wasSilent || this.#silences === 0) this.#failures += 1;
-      this.#silences += 1;
+      // A chain that answers the single read but not the questions gets these no more often than one that answers.
+      const delayMs = this.#isSilent ? RECOVERY_INTERVAL_MS : Math.max(RECOVERY_INTERVAL_MS, intervalMs);
+      this.#isSilent = true;
       this.#onPoll("failed");
-      return Math.max(RECOVERY_INTERVAL_MS, getRetryDelayMs(this.#failures));
+      return delayMs;
     } finally {
       scope.cancel();
     }
@@ -124,9 +121,9 @@ export class ChainPoller {
   }
 
   async #ask(due: readonly Probe[], signal: AbortSignal): Promise<void> {
-    if (this.#silences > 0) {
+    if (this.#isSilent) {
       await readLatestBlockHeader(this.#client, signal);
-      this.#silences = 0;
+      this.#isSilent = false;
     }
     const logProbes = due.filter(({ question }) => question.kind === "log");
     const poll = {
