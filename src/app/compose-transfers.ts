@@ -15,11 +15,9 @@ import { monotonicNow } from "../resilience/clock.js";
 import type { Scheduler } from "../resilience/scheduler.js";
 import { SingleFlight } from "../resilience/single-flight.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
-import type { Requester, Waiters } from "../resilience/waiters.js";
 import type { SharedCache } from "../shared-state/shared-cache.js";
 import { DetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
-import type { TransferLister } from "../transfers/index/list/transfer-lister.js";
 import { SourcesResolver } from "../transfers/resolver.js";
 import { createSharedResolver } from "../transfers/shared-statuses.js";
 import { ChainSource } from "../transfers/sources/chain/chain-source.js";
@@ -29,7 +27,7 @@ import { ExplorerSource } from "../transfers/sources/explorer-source.js";
 import { BudgetedResolver } from "../transfers/spend/budgeted-resolver.js";
 import { LookupBudgets } from "../transfers/spend/lookup-budget.js";
 import { StatusCache } from "../transfers/status-cache.js";
-import { type AccountSource, AccountStates } from "../transfers/watch/account-states.js";
+import { AccountStates } from "../transfers/watch/account-states.js";
 import { ChangeHistory } from "../transfers/watch/change-history.js";
 import { Followers } from "../transfers/watch/followers.js";
 import { TransferWatcher } from "../transfers/watch/transfer-watcher.js";
@@ -161,8 +159,7 @@ export function composeWatches(options: {
     onPoll: metrics.onWatchPoll,
   });
   history.addListener(followers);
-  const accounts =
-    index && new AccountStates(createAccountSource(index.lister, lookups), history, monotonicNow, closing);
+  const accounts = index && new AccountStates({ lister: index.lister, lookups, history, now: monotonicNow, closing });
   return new TransferWatcher({
     followers,
     accounts,
@@ -174,19 +171,4 @@ export function composeWatches(options: {
     random: Math.random,
     onEvent: metrics.onWatchEvent,
   });
-}
-
-/** Creates what watches of accounts read of the index. */
-function createAccountSource<M>(lister: TransferLister, lookups: WatchLookups<M>): AccountSource<M> {
-  const readFor = (waiters: Waiters): Requester => ({ caller: "", waiters, signal: waiters.signal });
-  return {
-    isIndexed: (network) => lister.isIndexed(network),
-    async listTransfers(account, limit, waiters) {
-      const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
-      return (await lister.list(filter, undefined, limit, readFor(waiters))).transfers;
-    },
-    findTransfers: ({ transferId, transactionHash }, waiters) =>
-      lister.find(transferId, transactionHash, readFor(waiters)),
-    present: (status, view, waiters) => lookups.present(status, view, waiters),
-  };
 }

@@ -3,13 +3,14 @@ import { LRUCache } from "lru-cache";
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
-import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { SingleFlight } from "../../resilience/single-flight.js";
 import type { Requester, Waiters } from "../../resilience/waiters.js";
 import type { ChangedTransfer } from "../index/change-feed.js";
+import type { TransferLister } from "../index/list/transfer-lister.js";
 import type { TransferStatus } from "../status.js";
 import type { ChangeHistory, IndexChangeListener } from "./change-history.js";
 import type { Presented } from "./followed-transfer.js";
+import type { WatchLookups } from "./watch-lookups.js";
 
 /** Names the transfers of one transaction that have one ID: from Ethereum there may be several. */
 export type TransferKey = Pick<ChangedTransfer, "transferId" | "transactionHash">;
@@ -39,28 +40,6 @@ export interface AccountSnapshot {
   readonly generation: number;
 }
 
-/**
- * Where transfers of accounts come from. The functions reject if the index, or what a message needs, cannot be read, and when
- * nobody waits any more.
- */
-export interface AccountSource<M> {
-  /** Returns whether the transfers of a network are indexed. */
-  isIndexed(network: Network): boolean;
-  /** Returns the transfers of an account, newest first. */
-  listTransfers(account: string, limit: number, waiters: Waiters): MaybePromise<readonly TransferStatus[]>;
-  /** Returns the transfers of a transaction that have an ID. */
-  findTransfers(key: TransferKey, waiters: Waiters): MaybePromise<readonly TransferStatus[]>;
-  /** Makes the message of a status. */
-  present(
-    status: TransferStatus,
-    view: Pick<AccountQuery, "network" | "isFull">,
-    waiters: Waiters,
-  ): MaybePromise<Presented<M>>;
-}
-
-/** A failure is shared as well: all who watch a transfer that cannot be read wait together. */
-type Loaded<T> = { readonly value: T } | { readonly error: unknown };
-
 /** The newest transfers of an account, which a watch begins with whatever their state. */
 export const INITIAL_TRANSFER_COUNT = 50;
 /** Transfers among which those are looked for that can still change, as many as pages have at most. */
@@ -77,11 +56,14 @@ const BYTES_PER_OTHER_TRANSFER = 400;
 const MAX_SNAPSHOT_TRANSFERS = 20_000;
 /** Messages have prices, which change without an event. */
 const MAX_AGE_MS = 60_000;
-const FAILURE_AGE_MS = 500;
+const ANY_TRANSFER = { state: undefined, token: undefined, source: undefined, destination: undefined };
 
 /** What the watches of accounts of this process share: who watches what, and the states, which are read once for all. */
 export class AccountStates<M> implements IndexChangeListener {
-  readonly #source: AccountSource<M>;
+  readonly #lister: Pick<TransferLister, "isIndexed" | "list" | "find">;
+  readonly #lookups: Pick<WatchLookups<M>, "present">;
+  readonly history: ChangeHistory;
+  readonly now: () => number;
   readonly #watchesByAccount = new Map<string, Set<{ onNews(): void }>>();
   /** Fingerprints of what was sent last of transfers that can still change. What it has lost may be sent again. */
   readonly #sent = new LRUCache<number, number>({ max: MAX_SENT });
@@ -89,17 +71,25 @@ export class AccountStates<M> implements IndexChangeListener {
   readonly #transfers: SharedReads<readonly AccountTransfer<M>[]>;
   readonly #snapshots: SharedReads<AccountSnapshot>;
 
-  /**
-   * @param now monotonic clock, in milliseconds
-   * @param closing ends all reads
-   */
-  constructor(
-    source: AccountSource<M>,
-    readonly history: ChangeHistory,
-    readonly now: () => number,
-    closing: AbortSignal,
-  ) {
-    this.#source = source;
+  constructor({
+    lister,
+    lookups,
+    history,
+    now,
+    closing,
+  }: {
+    readonly lister: Pick<TransferLister, "isIndexed" | "list" | "find">;
+    readonly lookups: Pick<WatchLookups<M>, "present">;
+    readonly history: ChangeHistory;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+    /** Ends all reads. */
+    readonly closing: AbortSignal;
+  }) {
+    this.#lister = lister;
+    this.#lookups = lookups;
+    this.history = history;
+    this.now = now;
     history.addListener(this);
     this.#transfers = new SharedReads<readonly AccountTransfer<M>[]>(closing, now, {
       maxSize: MAX_BYTES,
@@ -115,7 +105,7 @@ export class AccountStates<M> implements IndexChangeListener {
   }
 
   isIndexed(network: Network): boolean {
-    return this.#source.isIndexed(network);
+    return this.#lister.isIndexed(network);
   }
 
   /** Calls a watch at each change of its account. @returns the function that ends this */
@@ -177,25 +167,22 @@ export class AccountStates<M> implements IndexChangeListener {
     return !isSame;
   }
 
-  async #readTransfers(
-    key: TransferKey,
-    query: AccountQuery,
-    waiters: Waiters,
-  ): Promise<readonly AccountTransfer<M>[]> {
-    const statuses = await this.#source.findTransfers(key, waiters);
+  async #readTransfers(key: TransferKey, query: AccountQuery, waiters: Waiters): Promise<AccountTransfer<M>[]> {
+    const statuses = await this.#lister.find(key.transferId, key.transactionHash, toRequester(waiters));
     return Promise.all(
-      statuses.map(async (status) => ({ status, presented: await this.#source.present(status, query, waiters) })),
+      statuses.map(async (status) => ({ status, presented: await this.#lookups.present(status, query, waiters) })),
     );
   }
 
   async #readSnapshot({ account, isFull }: AccountQuery, waiters: Waiters): Promise<AccountSnapshot> {
     const { newestOrder: order, generation } = this.history;
     const limit = isFull ? SEARCHED_TRANSFERS.full : SEARCHED_TRANSFERS.basic;
-    const statuses = await this.#source.listTransfers(account, limit, waiters);
-    const chosen = statuses.filter(
+    const filter = { account, ...ANY_TRANSFER };
+    const { transfers } = await this.#lister.list(filter, undefined, limit, toRequester(waiters));
+    const chosen = transfers.filter(
       ({ isFinal, state }, index) => index < INITIAL_TRANSFER_COUNT || !isFinal || state !== "BONDED",
     );
-    return { transfers: listKeys(chosen), waiting: listKeys(statuses.filter(isWaiting)), order, generation };
+    return { transfers: listKeys(chosen), waiting: listKeys(transfers.filter(isWaiting)), order, generation };
   }
 
   #isCurrent({ order, generation }: AccountSnapshot, account: string): boolean {
@@ -215,10 +202,14 @@ function listKeys(statuses: readonly TransferStatus[]): readonly TransferKey[] {
   return [...new Map(keys.map((key) => [toText(key), key])).values()];
 }
 
+function toRequester(waiters: Waiters): Requester {
+  return { caller: "", waiters, signal: waiters.signal };
+}
+
 /** What is read once for all who wait for it, and kept for who asks next. */
-class SharedReads<T> {
-  readonly #loaded: LRUCache<string, Loaded<T>>;
-  readonly #reads: SingleFlight<Loaded<T>>;
+class SharedReads<T extends object> {
+  readonly #known: LRUCache<string, T>;
+  readonly #reads: SingleFlight<T>;
 
   /** @param measure returns the size of a value */
   constructor(
@@ -227,38 +218,28 @@ class SharedReads<T> {
     { maxSize, measure }: { readonly maxSize: number; readonly measure: (value: T) => number },
   ) {
     this.#reads = new SingleFlight(closing);
-    const sizeCalculation = (loaded: Loaded<T>): number => 1 + ("value" in loaded ? measure(loaded.value) : 0);
-    this.#loaded = new LRUCache({ maxSize, sizeCalculation, ttl: MAX_AGE_MS, perf: { now }, ttlResolution: 0 });
+    const sizeCalculation = (value: T): number => 1 + measure(value);
+    this.#known = new LRUCache({ maxSize, sizeCalculation, ttl: MAX_AGE_MS, perf: { now }, ttlResolution: 0 });
   }
 
   getKnown(key: string): T | undefined {
-    const loaded = this.#loaded.get(key);
-    return loaded !== undefined && "value" in loaded ? loaded.value : undefined;
+    return this.#known.get(key);
   }
 
   /** Forgets what is known, and what is being read. */
   delete(key: string): void {
-    this.#loaded.delete(key);
+    this.#known.delete(key);
     this.#reads.forget(key);
   }
 
   async find(key: string, requester: Requester, read: (waiters: Waiters) => Promise<T>): Promise<T> {
-    const load = (waiters: Waiters): Promise<Loaded<T>> => this.#load(key, waiters, read);
-    const loaded = this.#loaded.get(key) ?? (await this.#reads.run(key, requester, load));
-    if ("value" in loaded) return loaded.value;
-    throw loaded.error;
+    return this.#known.get(key) ?? this.#reads.run(key, requester, (waiters) => this.#read(key, waiters, read));
   }
 
-  async #load(key: string, waiters: Waiters, read: (waiters: Waiters) => Promise<T>): Promise<Loaded<T>> {
-    let loaded: Loaded<T>;
-    try {
-      loaded = { value: await read(waiters) };
-    } catch (error) {
-      loaded = { error };
-    }
-    if (this.#reads.isInFlight(key, waiters))
-      this.#loaded.set(key, loaded, { ttl: "value" in loaded ? MAX_AGE_MS : FAILURE_AGE_MS });
-    return loaded;
+  async #read(key: string, waiters: Waiters, read: (waiters: Waiters) => Promise<T>): Promise<T> {
+    const value = await read(waiters);
+    if (this.#reads.isInFlight(key, waiters)) this.#known.set(key, value);
+    return value;
   }
 }
 

@@ -1,15 +1,18 @@
 import { vi } from "vitest";
+import type { Network } from "../../../../src/hop/networks.js";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import type { Waiters } from "../../../../src/resilience/waiters.js";
 import type { IndexChangeFeed } from "../../../../src/transfers/index/change-feed.js";
 import type { EventRows } from "../../../../src/transfers/index/database/schema.js";
+import type { TransferLister } from "../../../../src/transfers/index/list/transfer-lister.js";
 import type { TransferIndex } from "../../../../src/transfers/index/transfer-index.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
-import { type AccountSource, AccountStates } from "../../../../src/transfers/watch/account-states.js";
+import { AccountStates } from "../../../../src/transfers/watch/account-states.js";
 import { ChangeHistory } from "../../../../src/transfers/watch/change-history.js";
 import { Followers } from "../../../../src/transfers/watch/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
 import { TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
+import type { WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
 import { openIndex } from "../../../support/index/open-index.js";
 import { createIndexWriter, createListHarness } from "../index/list/list-harness.js";
 import { addressFromName, mainnetNetwork } from "../index/support/hop-events.js";
@@ -71,7 +74,6 @@ export function createAccountWorld(index: TransferIndex) {
   const now = (): number => Date.now();
   const { lister } = createListHarness(index);
   const context = { caller: "watch", signal: new AbortController().signal };
-  const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
   const world = {
     substate: "WAITING_FOR_SETTLEMENT",
     ...{ isDown: false, lists: 0, finds: 0, presented: 0, feed: index.changes as IndexChangeFeed },
@@ -87,24 +89,26 @@ export function createAccountWorld(index: TransferIndex) {
   };
   const scheduler = new Scheduler();
   const history = new ChangeHistory(() => world.feed, scheduler);
-  const source: AccountSource<TransferStatus> = {
-    isIndexed: (network) => network === mainnetNetwork,
-    async listTransfers(account, limit, waiters) {
+  const source = {
+    isIndexed: (network: Network) => lister.isIndexed(network),
+    async list(...[filter, after, limit, requester]: Parameters<TransferLister["list"]>) {
       world.lists += 1;
-      world.reads.push(waiters);
+      if (requester.waiters !== undefined) world.reads.push(requester.waiters);
       assertUp();
-      const { transfers } = await lister.list({ account, ...any }, undefined, limit, context);
+      const list = await lister.list(filter, after, limit, context);
       await world.held;
-      return transfers;
+      return list;
     },
-    async findTransfers({ transferId, transactionHash }) {
+    async find(...[transferId, transactionHash]: Parameters<TransferLister["find"]>) {
       world.finds += 1;
       assertUp();
       const transfers = await lister.find(transferId, transactionHash, context);
       await world.held;
       return transfers;
     },
-    present(status, { isFull }) {
+  };
+  const lookups = {
+    async present(status: TransferStatus, { isFull }: Pick<WatchTarget, "isFull">) {
       world.presented += 1;
       if (world.unreadable.has(status.sent.id)) throw new Error("the chain does not respond");
       const text = `${status.sent.id} ${status.state} ${status.delivery?.transactionHash} ${isFull && status.isFinal} ${isFull && world.substate}`;
@@ -112,7 +116,7 @@ export function createAccountWorld(index: TransferIndex) {
       return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
     },
   };
-  const accounts = new AccountStates(source, history, now, new AbortController().signal);
+  const accounts = new AccountStates({ lister: source, lookups, history, now, closing: new AbortController().signal });
   const followers = new Followers<TransferStatus>({
     now,
     wallNow: now,
