@@ -6,7 +6,7 @@ import type {
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
 import type { TransferWatcher } from "../../transfers/watch/transfer-watcher.js";
-import type { WatchSink, WatchTarget } from "../../transfers/watch/watch-lifecycle.js";
+import type { WatchEvent, WatchSink, WatchTarget } from "../../transfers/watch/watch-lifecycle.js";
 import type { MessageStream, StreamOperation } from "../operation.js";
 import {
   parseAddress,
@@ -79,19 +79,9 @@ class StreamSink implements WatchSink<GetTransferStatusResponse> {
     return this.#stream.isReady();
   }
 
-  sendTransfer(value: GetTransferStatusResponse, resumeToken: string): void {
-    this.#send(resumeToken, { case: "transfer", value });
-  }
-
-  sendUnknown({ kind, value: idOrHash }: WatchTarget, isFinal: boolean, resumeToken: string): void {
-    const transferId = kind === "id" ? idOrHash : "";
-    const transferHash = kind === "hash" ? idOrHash : "";
-    const value = { $typeName: "hop.bridge.v1.UnknownTransfer" as const, transferId, transferHash, isFinal };
-    this.#send(resumeToken, { case: "unknown", value });
-  }
-
-  sendBookmark(resumeToken: string): void {
-    this.#send(resumeToken, { case: "bookmark", value: BOOKMARK });
+  send(event: WatchEvent<GetTransferStatusResponse>, resumeToken: string): void {
+    const message = toEventMessage(event);
+    this.#stream.send({ $typeName: "hop.bridge.v1.WatchTransfersResponse", resumeToken, event: message });
   }
 
   end(error?: unknown): void {
@@ -101,10 +91,15 @@ class StreamSink implements WatchSink<GetTransferStatusResponse> {
   interrupt(): void {
     this.#stream.interrupt();
   }
-
-  #send(resumeToken: string, event: WatchTransfersResponse["event"]): void {
-    this.#stream.send({ $typeName: "hop.bridge.v1.WatchTransfersResponse", resumeToken, event });
-  }
 }
 
-const BOOKMARK = Object.freeze({ $typeName: "hop.bridge.v1.Bookmark" as const });
+const BOOKMARK = Object.freeze({ case: "bookmark", value: Object.freeze({ $typeName: "hop.bridge.v1.Bookmark" }) });
+
+function toEventMessage(event: WatchEvent<GetTransferStatusResponse>): WatchTransfersResponse["event"] {
+  if (event.kind === "bookmark") return BOOKMARK;
+  if (event.kind === "transfer") return { case: "transfer", value: event.message };
+  const { target, isFinal } = event;
+  const [transferId, transferHash] = target.kind === "id" ? [target.value, ""] : ["", target.value];
+  const $typeName = "hop.bridge.v1.UnknownTransfer";
+  return { case: "unknown", value: { $typeName, transferId, transferHash, isFinal } };
+}

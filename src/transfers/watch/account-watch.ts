@@ -13,9 +13,9 @@ import { MAX_CATCH_UP_SECONDS } from "./transfer-watch.js";
 import { type WatchLife, WatchLifecycle, type WatchSink } from "./watch-lifecycle.js";
 
 export interface AccountWatchRequest extends AccountQuery {
-  readonly queryDigest: string;
   /** Empty: a new watch. */
   readonly resumeToken: string;
+  readonly queryDigest: string;
   /** Differs from watch to watch. */
   readonly number: number;
 }
@@ -79,8 +79,13 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
     return Math.min(this.#retryAt, this.#detailsAt);
   }
 
-  protected getBookmarkToken(): string {
-    return this.#createToken();
+  protected createToken(): string {
+    const { history } = this.#states;
+    const { queryDigest, resumeToken } = this.#request;
+    // Before the history is ready, the caller knows what it knew before.
+    if (this.#generation === -1 && resumeToken !== "") return resumeToken;
+    const position = this.#generation === history.generation ? this.#position : undefined;
+    return encodeAccountToken(queryDigest, position === undefined ? undefined : history.getMark(position));
   }
 
   protected release(): void {
@@ -221,8 +226,7 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
       if (isWaiting(status)) this.#expectDetails();
       const isFinal = status.isFinal && presented.isFinal;
       if (!this.#states.recordSent(this.#getPlace(key, index), presented.fingerprint, isFinal)) continue;
-      this.noteSent("transfer");
-      this.sink.sendTransfer(presented.message, this.#createToken());
+      this.send({ kind: "transfer", message: presented.message }, this.createToken());
       if (!this.isOpen) return;
     }
   }
@@ -230,26 +234,13 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
   /** Tells that a reorg has removed a transfer. */
   #sendUnknown(key: TransferKey): void {
     if (!this.#states.recordSent(this.#getPlace(key, 0), -1, false)) return;
-    this.noteSent("unknown");
     const { network, isFull } = this.#request;
     const target = { network, isFull, kind: "id", value: key.transferId } as const;
-    this.sink.sendUnknown(target, false, this.#createToken());
+    this.send({ kind: "unknown", target, isFinal: false }, this.createToken());
   }
 
   #getPlace({ transactionHash, transferId }: TransferKey, index: number): string {
     return `${this.#request.number} ${transactionHash} ${transferId} ${index}`;
-  }
-
-  #createToken(): string {
-    const { history } = this.#states;
-    const { queryDigest, resumeToken } = this.#request;
-    // Before the history is ready, the caller knows what it knew before.
-    if (this.#generation === -1 && resumeToken !== "") return resumeToken;
-    const isKnown = this.#position !== undefined && this.#generation === history.generation;
-    return encodeAccountToken(
-      queryDigest,
-      isKnown && this.#position !== undefined ? history.getMark(this.#position) : undefined,
-    );
   }
 
   #retryLater(): void {

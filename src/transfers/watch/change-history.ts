@@ -13,13 +13,6 @@ export interface IndexChangeListener {
   onCaughtUp?(accounts: ReadonlySet<string> | undefined): void;
 }
 
-/** A change, and its place in the history of this process. */
-export interface HistoryEntry {
-  /** Grows by one from entry to entry. */
-  readonly order: number;
-  readonly change: ChangedTransfer;
-}
-
 /** Changes that are kept, and read before the first watch: 700 bytes each. */
 export const MAX_HISTORY = 10_000;
 /** The oldest are removed together: this is cheaper than one by one. */
@@ -99,8 +92,14 @@ export class ChangeHistory {
     return order >= this.#firstOrder - 1;
   }
 
-  /** Returns the first change of an account after a place that is the last one of its transfer; undefined: there is none. */
-  findNext(account: string, afterOrder: number): HistoryEntry | undefined {
+  /**
+   * Returns the first change of an account after a place that is the last one of its transfer, and its own place; undefined:
+   * there is none.
+   */
+  findNext(
+    account: string,
+    afterOrder: number,
+  ): { readonly order: number; readonly change: ChangedTransfer } | undefined {
     for (let order = Math.max(afterOrder + 1, this.#firstOrder); order <= this.newestOrder; order++) {
       const change = this.#changes[order - this.#firstOrder];
       if (change === undefined || (change.account !== account && change.recipient !== account)) continue;

@@ -75,8 +75,7 @@ export function encodeResumeToken(queryDigest: string, progress: WatchProgress, 
     }
     for (const fingerprint of fingerprints) pushUint32(bytes, fingerprint);
   }
-  const body = Buffer.from(bytes);
-  return Buffer.concat([body, computeChecksum(queryDigest, body)]).toString("base64url");
+  return sealToken(queryDigest, Buffer.from(bytes));
 }
 
 /**
@@ -90,13 +89,8 @@ export function decodeResumeToken(
   targetCount: number,
   nowSeconds: number,
 ): WatchProgress | undefined {
-  const bytes = Buffer.from(token, "base64url");
-  const body = bytes.subarray(0, -CHECKSUM_BYTES);
-  const isIntact =
-    bytes.length >= HEADER_BYTES + CHECKSUM_BYTES &&
-    bytes.toString("base64url") === token &&
-    bytes.subarray(-CHECKSUM_BYTES).equals(computeChecksum(queryDigest, body));
-  if (!isIntact || body[0] !== VERSION) throw invalidTokenError();
+  const body = openToken(queryDigest, token);
+  if (body[0] !== VERSION || body.length < HEADER_BYTES) throw invalidTokenError();
   const issuedAt = body.readUInt32BE(2);
   const targets = readTargets(body, targetCount, issuedAt);
   if (nowSeconds - issuedAt > MAX_AGE_SECONDS) return undefined;
@@ -123,6 +117,17 @@ function readTargets(body: Buffer, targetCount: number, issuedAt: number): reado
   }
   if (offset !== body.length) throw invalidTokenError();
   return targets;
+}
+
+function sealToken(queryDigest: string, body: Buffer): string {
+  return Buffer.concat([body, computeChecksum(queryDigest, body)]).toString("base64url");
+}
+
+/** Returns the body of a token. @throws ServiceError INVALID_PARAMETER for one that is damaged or of another query */
+function openToken(queryDigest: string, token: string): Buffer {
+  const body = Buffer.from(token, "base64url").subarray(0, -CHECKSUM_BYTES);
+  if (sealToken(queryDigest, body) !== token) throw invalidTokenError();
+  return body;
 }
 
 /** Returns the checksum of a token of a query. */
@@ -164,7 +169,7 @@ export function encodeAccountToken(queryDigest: string, mark: ChangeMark | undef
   body.writeUInt8(mark === undefined ? INCOMPLETE_FLAG : 0, 1);
   body.writeUIntBE(mark?.sequence ?? 0, 2, 6);
   body.writeUIntBE(mark?.nonce ?? 0, 8, 6);
-  return Buffer.concat([body, computeChecksum(queryDigest, body)]).toString("base64url");
+  return sealToken(queryDigest, body);
 }
 
 /**
@@ -172,14 +177,8 @@ export function encodeAccountToken(queryDigest: string, mark: ChangeMark | undef
  * @throws ServiceError INVALID_PARAMETER for a token that is damaged or of another query
  */
 export function decodeAccountToken(token: string, queryDigest: string): ChangeMark | undefined {
-  const bytes = Buffer.from(token, "base64url");
-  const body = bytes.subarray(0, ACCOUNT_BODY_BYTES);
-  const isIntact =
-    bytes.length === ACCOUNT_BODY_BYTES + CHECKSUM_BYTES &&
-    bytes.toString("base64url") === token &&
-    body[0] === ACCOUNT_VERSION &&
-    bytes.subarray(ACCOUNT_BODY_BYTES).equals(computeChecksum(queryDigest, body));
-  if (!isIntact) throw invalidTokenError();
+  const body = openToken(queryDigest, token);
+  if (body[0] !== ACCOUNT_VERSION || body.length !== ACCOUNT_BODY_BYTES) throw invalidTokenError();
   if (((body[1] ?? 0) & INCOMPLETE_FLAG) !== 0) return undefined;
   return { sequence: body.readUIntBE(2, 6), nonce: body.readUIntBE(8, 6) };
 }

@@ -110,10 +110,15 @@ export class TransferWatch<M> extends WatchLifecycle<M> {
     return next;
   }
 
-  protected getBookmarkToken(): string {
+  protected createToken(hasChanged = false): string {
     // What was sent has not changed since the last token: it is made again only before it would be too old.
-    if (this.#token !== "" && this.#followers.now() - this.#tokenAt < TOKEN_REUSE_MS) return this.#token;
-    return this.#createToken();
+    const isFresh = this.#token !== "" && this.#followers.now() - this.#tokenAt < TOKEN_REUSE_MS;
+    if (isFresh && !hasChanged) return this.#token;
+    const targets = this.#cursors.map((cursor) => cursor.toProgress());
+    const progress = { isComplete: this.#isComplete(), targets };
+    this.#token = encodeResumeToken(this.#request.queryDigest, progress, this.#nowSeconds());
+    this.#tokenAt = this.#followers.now();
+    return this.#token;
   }
 
   protected release(): void {
@@ -122,21 +127,12 @@ export class TransferWatch<M> extends WatchLifecycle<M> {
 
   #sendEvent(cursor: TargetCursor<M>, event: TargetEvent<M>): void {
     cursor.record(event, this.#nowSeconds());
-    const token = this.#createToken();
-    this.noteSent(event.kind);
-    if (event.kind === "transfer") this.sink.sendTransfer(event.transfer.presented.message, token);
+    const token = this.createToken(true);
+    if (event.kind === "transfer") this.send({ kind: "transfer", message: event.transfer.presented.message }, token);
     else {
       if (event.isFinal) this.#leave(cursor);
-      this.sink.sendUnknown(cursor.target, event.isFinal, token);
+      this.send({ ...event, target: cursor.target }, token);
     }
-  }
-
-  #createToken(): string {
-    const targets = this.#cursors.map((cursor) => cursor.toProgress());
-    const progress = { isComplete: this.#isComplete(), targets };
-    this.#token = encodeResumeToken(this.#request.queryDigest, progress, this.#nowSeconds());
-    this.#tokenAt = this.#followers.now();
-    return this.#token;
   }
 
   #isComplete(): boolean {

@@ -1,8 +1,8 @@
 import { ServiceError } from "../../errors.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import type { ScheduledJob, Scheduler } from "../../resilience/scheduler.js";
-import type { AccountQuery, AccountStates } from "./account-states.js";
-import { AccountWatch } from "./account-watch.js";
+import type { AccountStates } from "./account-states.js";
+import { AccountWatch, type AccountWatchRequest } from "./account-watch.js";
 import type { ChangeHistory } from "./change-history.js";
 import { type Followers, formatTarget } from "./followers.js";
 import { computeQueryDigest } from "./resume-token.js";
@@ -10,11 +10,7 @@ import { TransferWatch, type TransferWatchRequest } from "./transfer-watch.js";
 import type { WatchEventKind, WatchLife, WatchLifecycle, WatchSink, WatchTarget } from "./watch-lifecycle.js";
 
 export type WatchQuery = Omit<TransferWatchRequest, "queryDigest">;
-
-export interface AccountWatchQuery extends AccountQuery {
-  /** Empty: a new watch. */
-  readonly resumeToken: string;
-}
+export type AccountWatchQuery = Omit<AccountWatchRequest, "queryDigest" | "number">;
 
 /** An open watch, as its stream sees it. */
 export type OpenWatch = Pick<WatchLifecycle<unknown>, "onReady" | "onDrain" | "onEnd">;

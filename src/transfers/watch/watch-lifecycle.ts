@@ -10,20 +10,22 @@ export interface WatchTarget {
   readonly isFull: boolean;
 }
 
+export type WatchEvent<M> =
+  | { readonly kind: "transfer"; readonly message: M }
+  | { readonly kind: "unknown"; readonly target: WatchTarget; readonly isFinal: boolean }
+  | { readonly kind: "bookmark" };
+export type WatchEventKind = WatchEvent<unknown>["kind"];
+
 /** Where the events of a watch go. */
 export interface WatchSink<M> {
   /** Returns whether the caller has read what was sent. */
   isReady(): boolean;
-  sendTransfer(message: M, resumeToken: string): void;
-  sendUnknown(target: WatchTarget, isFinal: boolean, resumeToken: string): void;
-  sendBookmark(resumeToken: string): void;
+  send(event: WatchEvent<M>, resumeToken: string): void;
   /** Ends the watch: with an error, or because nothing can change any more. */
   end(error?: unknown): void;
   /** Ends the watch so that the caller resumes it. */
   interrupt(): void;
 }
-
-export type WatchEventKind = "transfer" | "unknown" | "bookmark";
 
 /** The bounds of a watch, and who is told of its events. Times are milliseconds. */
 export interface WatchLife {
@@ -39,6 +41,7 @@ export interface WatchLife {
 
 /** A reader that is slow gets no bookmark; it is visited again after this time. */
 const NOT_READY_RETRY_MS = 1_000;
+const BOOKMARK = Object.freeze({ kind: "bookmark" });
 
 /**
  * The life of an open watch, whatever it watches: bookmarks in silence, the end of its time, drain and close. A base class,
@@ -68,7 +71,7 @@ export abstract class WatchLifecycle<M> {
   /** Returns when there is something to do besides bookmarks, on the monotonic clock. */
   protected abstract getNextDueAt(): number;
   /** Returns a token of everything that was sent. */
-  protected abstract getBookmarkToken(): string;
+  protected abstract createToken(): string;
   /** Releases what the watch holds. Called once. */
   protected abstract release(): void;
 
@@ -117,15 +120,14 @@ export abstract class WatchLifecycle<M> {
     this.dueAt = Math.min(this.#lastSentAt + this.#life.bookmarkMs, this.#getEndsAt(), this.getNextDueAt());
   }
 
-  /** Records that an event is being sent. */
-  protected noteSent(kind: WatchEventKind): void {
+  protected send(event: WatchEvent<M>, resumeToken: string): void {
     this.#lastSentAt = this.#life.now();
-    this.#life.onEvent(kind);
+    this.#life.onEvent(event.kind);
+    this.sink.send(event, resumeToken);
   }
 
   protected sendBookmark(): void {
-    this.noteSent("bookmark");
-    this.sink.sendBookmark(this.getBookmarkToken());
+    this.send(BOOKMARK, this.createToken());
   }
 
   #getEndsAt(): number {

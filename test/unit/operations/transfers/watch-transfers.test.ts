@@ -103,10 +103,10 @@ describe("the events of a watch are messages with their tokens", () => {
   test("transfers, unknown transfers and bookmarks", () => {
     const { sink, sent } = call({ transferId: [ID] });
     const transfer = create(GetTransferStatusResponseSchema, { transferId: ID });
-    sink.sendTransfer(transfer, "t1");
-    sink.sendUnknown(id, false, "t2");
-    sink.sendUnknown({ ...id, kind: "hash", value: HASH }, true, "t3");
-    sink.sendBookmark("t4");
+    sink.send({ kind: "transfer", message: transfer }, "t1");
+    sink.send({ kind: "unknown", target: id, isFinal: false }, "t2");
+    sink.send({ kind: "unknown", target: { ...id, kind: "hash", value: HASH }, isFinal: true }, "t3");
+    sink.send({ kind: "bookmark" }, "t4");
     expect(sent).toMatchObject([
       { resumeToken: "t1", event: { case: "transfer", value: transfer } },
       { resumeToken: "t2", event: { case: "unknown", value: { transferId: ID, transferHash: "", isFinal: false } } },

@@ -395,8 +395,8 @@ describe("a caller who does not read", () => {
   test("gets the present states one by one", async () => {
     await source.send(2, send("a"), send("b"), send("c"));
     const caller = new CallerStub();
-    caller.sendTransfer = (...args) => {
-      CallerStub.prototype.sendTransfer.apply(caller, args);
+    caller.send = (...args) => {
+      CallerStub.prototype.send.apply(caller, args);
       caller.isReading = false;
     };
     await open(SENDER, { stub: caller });

@@ -10,7 +10,7 @@ import type { FollowerContext } from "../../../../src/transfers/watch/follower.j
 import { Followers } from "../../../../src/transfers/watch/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
 import { type OpenWatch, TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
-import type { WatchSink, WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
+import type { WatchEvent, WatchSink } from "../../../../src/transfers/watch/watch-lifecycle.js";
 import { unavailableError } from "../../../support/stubs/transfer-fixtures.js";
 
 export const mainnet = getNetwork("mainnet");
@@ -34,14 +34,11 @@ export class CallerStub implements WatchSink<TransferStatus> {
   isReady(): boolean {
     return this.isReading;
   }
-  sendTransfer({ sent, state }: TransferStatus, token: string): void {
-    this.events.push({ kind: "transfer", token, state, id: sent.id });
-  }
-  sendUnknown(target: WatchTarget, isFinal: boolean, token: string): void {
-    this.events.push({ kind: "unknown", token, state: isFinal, id: target.value });
-  }
-  sendBookmark(token: string): void {
-    this.events.push({ kind: "bookmark", token });
+  send(event: WatchEvent<TransferStatus>, token: string): void {
+    const { kind } = event;
+    if (kind === "bookmark") this.events.push({ kind, token });
+    else if (kind === "unknown") this.events.push({ kind, token, state: event.isFinal, id: event.target.value });
+    else this.events.push({ kind, token, state: event.message.state, id: event.message.sent.id });
   }
   end(error?: unknown): void {
     this.finish(error instanceof Error ? error : "complete");
