@@ -10,7 +10,7 @@ import { IndexUnavailableError } from "../transfers/index/database/index-databas
 import { type IndexLocation, type IndexStart, parseIndexStart } from "../transfers/index/index-options.js";
 import { backfillIndex } from "../transfers/index/sync/index-sync.js";
 import { openTransferIndex, type TransferIndex } from "../transfers/index/transfer-index.js";
-import { createProgressDisplay } from "./backfill-progress.js";
+import { ProgressDisplay } from "./backfill-progress.js";
 import { UsageError } from "./command-line.js";
 
 const network = getNetwork("mainnet");
@@ -28,6 +28,7 @@ async function backfillUntilAborted(
   from: IndexStart,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const display = new ProgressDisplay(process.stdout, monotonicNow);
   const chains = new ChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet") },
     callsPerSecond: config.rpcBudget,
@@ -38,7 +39,6 @@ async function backfillUntilAborted(
     ),
   });
   const blockTimes = new BlockFinder(monotonicNow);
-  const display = createProgressDisplay(process.stdout, monotonicNow);
   try {
     await backfillIndex({
       index,
@@ -59,7 +59,6 @@ async function backfillUntilAborted(
     });
     return !signal.aborted;
   } finally {
-    display.stop();
     await chains.close();
   }
 }
