@@ -109,22 +109,12 @@ export function parseCommandLine(args: readonly string[]): Command {
   };
 }
 
-interface OptionValues {
-  readonly help?: boolean;
-  readonly all?: boolean;
-  readonly version?: boolean;
-  readonly network?: string;
-  readonly json?: boolean;
-  readonly timeout?: string;
-  readonly routes?: string;
-  readonly amounts?: string;
-  readonly count?: string;
-  readonly from?: string;
-  readonly old?: string;
-  readonly new?: string;
-  readonly file?: string;
-  readonly tolerance?: string;
-}
+type FlagName = "help" | "all" | "version" | "json";
+type OptionName = { [C in CommandName]: keyof (typeof COMMAND_OPTIONS)[C] }[CommandName];
+/** The values of all options; those that a command does not have are undefined. */
+type OptionValues = Readonly<
+  Partial<Record<Extract<OptionName, FlagName>, boolean> & Record<Exclude<OptionName, FlagName>, string>>
+>;
 
 function parseOptions(name: CommandName, args: readonly string[]): OptionValues {
   try {
