@@ -1,8 +1,17 @@
 import type { NetworkSlug } from "../hop/networks.js";
+import { foldName, isOneEditAway } from "../nearest-name.js";
 import { getDefaultIndexStart, type IndexLocation, type IndexStart } from "../transfers/index/index-options.js";
 import { type EnvironmentValues, environmentTable, listKnownNames, listRemovedVariables } from "./environment-table.js";
 import type { Environment } from "./environment-variable.js";
-import { findMisspeltVariables } from "./misspelt-variables.js";
+
+/** Known names with fewer letters (HOST, PORT) are one edit away from variables of other programs. */
+const MIN_LETTERS = 5;
+/** Known names with fewer words (INDEX) begin variables of other programs. */
+const MIN_WORDS = 3;
+/** Names that Kubernetes gives every container for each service of its namespace. */
+const SERVICE_LINK_NAME = /_SERVICE_|_PORT_/;
+const SERVICE_LINK_PORT = /^(?:tcp|udp|sctp):\/\//;
+const RPC_URL_PREFIX = /^(?:GOERLI_)?RPC_URL_/;
 
 /** Values that are combined with others in the configuration. */
 type CombinedKey =
@@ -96,4 +105,33 @@ function readValues(environment: Environment, otherProblems: readonly string[]):
   const problems = [...otherProblems, ...results.flatMap(([, result]) => result.problems)];
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.fromEntries(results.map(([key, { value }]) => [key, value])) as EnvironmentValues;
+}
+
+/**
+ * Finds variables whose names are near misses of known ones: one edit away, or a long one with words added or missing at
+ * its end. All others belong to other programs.
+ * @returns `problems`: near misses, since a security setting that is ignored would seem to work; `warnings`: RPC endpoints of
+ *   chains that no network has. One line each, none of which contains a value
+ */
+export function findMisspeltVariables(environment: Environment, knownNames: readonly string[]) {
+  const known = new Set(knownNames);
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  for (const [name, value = ""] of Object.entries(environment)) {
+    const isOfKubernetes = SERVICE_LINK_NAME.test(name) || SERVICE_LINK_PORT.test(value);
+    if (known.has(name) || value.trim() === "" || isOfKubernetes) continue;
+    const meant = knownNames.filter((candidate) => isNearMiss(name, candidate));
+    if (meant.length > 0)
+      problems.push(`${name} is not a variable of this service: did you mean ${meant.join(" or ")}?`);
+    else if (RPC_URL_PREFIX.test(name)) warnings.push(`${name} has no effect: it names no chain of its network`);
+  }
+  return { problems, warnings };
+}
+
+function isNearMiss(name: string, known: string): boolean {
+  const [folded, foldedKnown] = [foldName(name), foldName(known)];
+  if (foldedKnown.length >= MIN_LETTERS && isOneEditAway(folded, foldedKnown)) return true;
+  // RPC_URL_OPTIMISM_SEPOLIA is another chain.
+  if (known.split("_").length < MIN_WORDS || RPC_URL_PREFIX.test(name)) return false;
+  return name.startsWith(`${known}_`) || (name.includes("_") && known.startsWith(`${name}_`));
 }
