@@ -6,9 +6,10 @@ import { mountService } from "../http/request/mounted-service.js";
 import { HttpServer } from "../http/server.js";
 import { createLogger, type Logger } from "../observability/log.js";
 import { BufferedLogOutput } from "../observability/log-output.js";
+import type { MetricSources } from "../observability/metrics/catalogue.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
 import { createThrottledScrape, PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/exposition.js";
-import { Metrics, type ServiceLoad } from "../observability/metrics/metrics.js";
+import { Metrics } from "../observability/metrics/metrics.js";
 import { createLivenessReport, createProbes, describeReachability } from "../observability/probes.js";
 import type { Tracing } from "../observability/tracing.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
@@ -87,14 +88,22 @@ export async function createGateway(
   const tracing = config.isTracingEnabled
     ? new (await import("../observability/tracing.js")).Tracing(version)
     : undefined;
-  const metrics: Metrics = new Metrics({
+  const sources = {
     version,
-    getDependencyStatus: () => dependencies.read(),
-    getLoad: () => readLoad(parts, quotas, server),
-    countLostLogLines: () => logOutput.countLostLines(),
-    now: () => parts.clocks.now(),
-    monotonicNow,
-  });
+    get status() {
+      return dependencies.read();
+    },
+    get load() {
+      return readLoad(parts, quotas, server);
+    },
+    get lostLogLines() {
+      return logOutput.countLostLines();
+    },
+    get now() {
+      return parts.clocks.now();
+    },
+  };
+  const metrics: Metrics = new Metrics(sources, monotonicNow);
   const parts = await composeParts({ config, logger, tracing, metrics, endpointNameKey });
   const quotas = {
     requests: new FairQuota(() => MAX_PENDING_REQUESTS),
@@ -323,7 +332,7 @@ function composeDocuments(
   return { documents, metricsListener };
 }
 
-function readLoad(parts: Parts, quotas: Quotas, server: HttpServer): ServiceLoad {
+function readLoad(parts: Parts, quotas: Quotas, server: HttpServer): MetricSources["load"] {
   const { chains, limiter, quotes, watcher, redis, callsPerSecond } = parts;
   return {
     ...server.getLoad(),

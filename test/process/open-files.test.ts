@@ -15,16 +15,11 @@ const lines = [];
 const logger = createLogger("info", { write: (line) => lines.push(line) });
 const metrics = new Metrics({
   version: "1.2.3",
-  getDependencyStatus: () => ({
-    chains: [],
-    sources: [],
-    prices: { differences: [], distrustedTokens: [], refusedFeeds: [] },
-  }),
-  getLoad: () => ({ cuts: {}, limiter: {}, watches: {} }),
-  countLostLogLines: () => ({}),
-  now: () => 0,
-  monotonicNow: () => 0,
-});
+  status: { chains: [], sources: [], prices: { differences: [], distrustedTokens: [], refusedFeeds: [] } },
+  load: { cuts: {}, limiter: {}, watches: {} },
+  lostLogLines: {},
+  now: 0,
+}, () => 0);
 const scrape = () => metrics.renderText().then((text) => text.includes("hop_gateway_build_info"), ({ code }) => code);
 
 const files = [];

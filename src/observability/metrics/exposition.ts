@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type * as promClient from "prom-client";
 import { createPackageLoader } from "../package-loader.js";
-import type { MetricDescription } from "./catalogue.js";
-import type { MetricSample } from "./instruments.js";
+import type { MetricDescription, MetricSample } from "./catalogue.js";
 
 /** Loads prom-client, for the first scrape: it costs 20 ms and 7 MB, also where nobody reads the metrics. */
 const loadPromClient = createPackageLoader<typeof promClient>("prom-client");
@@ -15,21 +14,18 @@ const COOLDOWN_FACTOR = 9;
 /** Upper limit of the cooldown: a slow scrape may only have waited for another process. */
 const MAX_COOLDOWN_MS = 1_000;
 
-/** A metric whose samples are collected at each scrape. */
-export interface MetricFamily extends MetricDescription {
-  collect(): readonly MetricSample[];
-}
-
 /** The metrics of one process in the form that processes exchange. */
 export type MetricsJson = Awaited<ReturnType<promClient.Registry["getMetricsAsJSON"]>>;
 
 /** Creates a registry with the given metrics and prom-client's process metrics (CPU, memory, files, GC, event loop lag). */
-export function createMetricsRegistry(families: readonly MetricFamily[]): promClient.Registry {
+export function createMetricsRegistry(
+  families: readonly { readonly description: MetricDescription; readonly collect: () => readonly MetricSample[] }[],
+): promClient.Registry {
   const registry = new (loadPromClient().Registry)();
   // The values are counted by our own instruments, so the registry gets collectors instead of prom-client's metrics.
-  for (const family of families) {
-    const { name, help, type, aggregator } = family;
-    const get = async () => ({ name, help, type, aggregator, values: family.collect() });
+  for (const { description, collect } of families) {
+    const { name, help, type, aggregator } = description;
+    const get = async () => ({ name, help, type, aggregator, values: collect() });
     registry.registerMetric({ name, help, type, aggregator, get } as unknown as promClient.Metric);
   }
   for (const metric of getProcessRegistry().getMetricsAsArray())

@@ -1,13 +1,5 @@
 import type { AccessLog } from "../../http/request/request-context.js";
-import { metricCatalogue, REQUEST_DURATION_BUCKETS } from "./catalogue.js";
-
-/** One sample of a metric in prom-client's format. */
-export interface MetricSample {
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-  /** Name of the series, if it differs from the metric's name. */
-  readonly metricName?: string;
-}
+import { type MetricSample, metricCatalogue, REQUEST_DURATION_BUCKETS } from "./catalogue.js";
 
 /** A histogram. An observation takes nanoseconds; with prom-client's it takes half a microsecond. */
 export class Histogram {
@@ -75,14 +67,6 @@ export class LabeledCounter {
   toSamples(): MetricSample[] {
     return [...this.#counts.values()].map((count) => ({ ...count }));
   }
-}
-
-/** Returns one sample for each entry, labeled with its key. */
-export function toLabeledSamples(
-  label: string,
-  entries: Iterable<readonly [string, number]> | undefined,
-): MetricSample[] {
-  return Array.from(entries ?? [], ([key, value]) => ({ labels: { [label]: key }, value }));
 }
 
 /** The requests of one operation over one protocol. */

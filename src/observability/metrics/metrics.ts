@@ -1,31 +1,17 @@
 import type { BudgetEvent, ChainEndpointRequest } from "../../chain/chains.js";
 import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
-import type { HttpLoad } from "../../http/server.js";
-import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
-import type { RedisStore } from "../../shared-state/redis-store.js";
-import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
-import type { DependencyStatus } from "../dependency-status.js";
-import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
-import { createChainSamples, createIndexSamples, createSourceSamples } from "./dependency-samples.js";
-import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
-import { Histogram, LabeledCounter, type MetricSample, RequestMetrics, toLabeledSamples } from "./instruments.js";
-
-/** The current load of the service. */
-export interface ServiceLoad extends HttpLoad {
-  readonly limiter: LimiterLoad;
-  readonly pendingRequests: number;
-  readonly pendingBatchQuotes: number;
-  /** HTTP requests to configured RPC endpoints that wait for a response. */
-  readonly upstreamRequests: number;
-  readonly customEndpoints: number;
-  readonly activeRoutes: number;
-  readonly watches: WatchCounts;
-  /** Calls per second that this process may send to each endpoint; 0: no limit. */
-  readonly callsPerSecond: number;
-  /** undefined: there is no Redis. */
-  readonly redis: ReturnType<RedisStore["stats"]> | undefined;
-}
+import {
+  eventCounters,
+  type MetricDescription,
+  type MetricSample,
+  type MetricSources,
+  metricCatalogue,
+  QUOTE_AGE_BUCKETS,
+  RPC_DURATION_BUCKETS,
+} from "./catalogue.js";
+import { createMetricsRegistry, type MetricsJson } from "./exposition.js";
+import { Histogram, LabeledCounter, RequestMetrics } from "./instruments.js";
 
 /** Every metric defined by the service, for tests of the dashboard and the alerts. */
 export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
@@ -36,30 +22,16 @@ const LABELED_RPC_METHODS: ReadonlySet<string> = new Set([
   ...["eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionByHash", "eth_getTransactionReceipt"],
 ]);
 
-type MetricKey = keyof typeof metricCatalogue;
-type Samples<Key extends MetricKey> = Readonly<Record<Key, () => MetricSample[]>>;
-
-/** The metrics that are counted here when something happens. */
-const COUNTER_KEYS = [
-  ...(["connectionErrors", "upstreamRequests", "upstreamCalls", "rpcBudgetLimited", "outvotedEndpoints"] as const),
-  ...([
-    "quorumReads",
-    "quorumCalls",
-    "lookupRequests",
-    "budgetsExhausted",
-    "withdrawalChecks",
-    "batchResults",
-    "chainStateReads",
-  ] as const),
-  ...(["watchPolls", "watchEvents"] as const),
-] satisfies readonly MetricKey[];
-type CounterKey = (typeof COUNTER_KEYS)[number];
+type EventKey = keyof typeof eventCounters;
 
 /** The metrics of this process. Each callback takes less than a microsecond. */
 export class Metrics {
-  readonly #options;
+  readonly #sources: MetricSources;
+  readonly #monotonicNow: () => number;
   readonly #requests = new RequestMetrics();
-  readonly #counters: Readonly<Record<CounterKey, LabeledCounter>>;
+  readonly #counters = Object.fromEntries(
+    Object.entries(eventCounters).map(([key, { labels }]) => [key, new LabeledCounter(labels)]),
+  ) as Readonly<Record<EventKey, LabeledCounter>>;
   readonly #rpcDurations = new Map<
     string,
     { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }
@@ -67,22 +39,24 @@ export class Metrics {
   readonly #quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   #registry: ReturnType<typeof createMetricsRegistry> | undefined;
 
-  constructor(options: {
-    readonly version: string;
-    /** Called at each scrape, like `getLoad`. */
-    readonly getDependencyStatus: () => DependencyStatus;
-    readonly getLoad: () => ServiceLoad;
-    /** Returns the number of lost log lines by reason. */
-    readonly countLostLogLines: () => Readonly<Record<string, number>>;
-    /** Milliseconds since 1970. */
-    readonly now: () => number;
-    /** Milliseconds on a monotonic clock. */
-    readonly monotonicNow: () => number;
-  }) {
-    this.#options = options;
-    const counters = COUNTER_KEYS.map((key) => [key, new LabeledCounter(metricCatalogue[key].labels)] as const);
-    this.#counters = Object.fromEntries(counters) as Record<CounterKey, LabeledCounter>;
+  /** @param monotonicNow milliseconds on a monotonic clock */
+  constructor(sources: MetricSources, monotonicNow: () => number) {
+    this.#sources = sources;
+    this.#monotonicNow = monotonicNow;
   }
+
+  /** Returns the function that counts an event. It takes the values of the labels in the order of the catalogue. */
+  readonly #count =
+    (key: EventKey) =>
+    (...labels: readonly string[]): void =>
+      this.#counters[key].increment(...labels);
+
+  readonly onLookupRequest = this.#count("lookupRequests");
+  readonly onFailedWithdrawalCheck = this.#count("withdrawalChecks");
+  readonly onBudgetExhausted = this.#count("budgetsExhausted");
+  readonly onChainStateRead = this.#count("chainStateReads");
+  readonly onWatchPoll = this.#count("watchPolls");
+  readonly onWatchEvent = this.#count("watchEvents");
 
   readonly onRequest: AccessLog = (entry, reason) => {
     this.#requests.record(entry, reason);
@@ -92,13 +66,13 @@ export class Metrics {
 
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest> = (request) => {
     const { network, chain, endpoint, calls } = request;
-    const { monotonicNow } = this.#options;
-    const startedAt = monotonicNow();
+    const startedAt = this.#monotonicNow();
     const method = LABELED_RPC_METHODS.has(request.method) ? request.method : "other";
     this.#counters.upstreamCalls.add(calls, network, chain, endpoint);
     return (outcome) => {
       this.#counters.upstreamRequests.increment(network, chain, endpoint, method, outcome);
-      if (outcome !== "aborted") this.#getRpcDurations(network, chain).observe((monotonicNow() - startedAt) / 1000);
+      if (outcome !== "aborted")
+        this.#getRpcDurations(network, chain).observe((this.#monotonicNow() - startedAt) / 1000);
     };
   };
 
@@ -107,25 +81,11 @@ export class Metrics {
 
   /** What the votes of RPC endpoints (RPC_QUORUM) add. */
   readonly quorum = {
-    /** @param read what the outvoted endpoint was asked for */
-    onOutvoted: (network: string, chain: string, endpoint: string, read: string): void =>
-      this.#counters.outvotedEndpoints.increment(network, chain, endpoint, read),
-    onRead: (network: string, chain: string, outcome: string): void =>
-      this.#counters.quorumReads.increment(network, chain, outcome),
+    onOutvoted: this.#count("outvotedEndpoints"),
+    onRead: this.#count("quorumReads"),
     onCalls: (network: string, chain: string, purpose: string, count: number): void =>
       this.#counters.quorumCalls.add(count, network, chain, purpose),
   };
-
-  /** @param purpose what the request of a lookup reads */
-  readonly onLookupRequest = (purpose: string): void => this.#counters.lookupRequests.increment(purpose);
-
-  /** @param check what did not fit in a withdrawal that was not returned */
-  readonly onFailedWithdrawalCheck = (check: string): void => this.#counters.withdrawalChecks.increment(check);
-
-  /** @param budget whose budget a lookup has spent */
-  readonly onBudgetExhausted = (budget: string): void => this.#counters.budgetsExhausted.increment(budget);
-
-  readonly onChainStateRead = (outcome: "ok" | "failed"): void => this.#counters.chainStateReads.increment(outcome);
 
   /** @param ageMs age of the chain state of a served quote */
   readonly observeQuoteAge = (ageMs: number): void => this.#quoteAges.observe(ageMs / 1000);
@@ -134,12 +94,6 @@ export class Metrics {
   readonly onBatchResults = (counts: ReadonlyMap<string, number>): void => {
     for (const [reason, count] of counts) this.#counters.batchResults.add(count, reason);
   };
-
-  readonly onWatchPoll = (network: string, chain: string, outcome: "ok" | "failed"): void =>
-    this.#counters.watchPolls.increment(network, chain, outcome);
-
-  /** @param event what the message of a watch is */
-  readonly onWatchEvent = (event: string): void => this.#counters.watchEvents.increment(event);
 
   /** Renders the metrics in the Prometheus text format. prom-client observes the process from the first call on. */
   readonly renderText = async (): Promise<string> => this.#getRegistry().metrics();
@@ -159,68 +113,24 @@ export class Metrics {
 
   /** Loads prom-client at its first call. */
   #getRegistry(): ReturnType<typeof createMetricsRegistry> {
-    if (this.#registry !== undefined) return this.#registry;
-    const collected = this.#createSamples();
-    const families = Object.entries(metricCatalogue).map(([key, description]): MetricFamily => {
-      return { ...description, collect: collected[key as MetricKey] };
-    });
-    this.#registry = createMetricsRegistry(families);
+    this.#registry ??= createMetricsRegistry(
+      Object.entries(metricCatalogue).map(([key, description]) => {
+        return { description, collect: () => this.#collect(key, description) };
+      }),
+    );
     return this.#registry;
   }
 
-  #createSamples(): Samples<MetricKey> {
-    const { version, getDependencyStatus, getLoad, countLostLogLines, now } = this.#options;
-    const counted = COUNTER_KEYS.map((key) => [key, () => this.#counters[key].toSamples()] as const);
-    return {
-      ...(Object.fromEntries(counted) as Samples<CounterKey>),
-      ...createLoadSamples(getLoad),
-      ...createChainSamples(getDependencyStatus, now),
-      ...createSourceSamples(getDependencyStatus),
-      ...createIndexSamples(getDependencyStatus),
-      requests: () => this.#requests.toCounterSamples(),
-      requestDuration: () => this.#requests.toDurationSamples(),
-      upstreamDuration: () =>
-        [...this.#rpcDurations.values()].flatMap(({ labels, histogram }) =>
-          histogram.toSamples(metricCatalogue.upstreamDuration.name, labels),
-        ),
-      quoteChainStateAge: () => this.#quoteAges.toSamples(metricCatalogue.quoteChainStateAge.name, {}),
-      logLinesLost: () => toLabeledSamples("reason", Object.entries(countLostLogLines())),
-      buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
-    };
+  #collect(key: string, { name, read }: MetricDescription): readonly MetricSample[] {
+    if (read !== undefined) {
+      const samples = read(this.#sources);
+      return typeof samples === "number" ? [{ labels: {}, value: samples }] : (samples ?? []);
+    }
+    if (key === "requests") return this.#requests.toCounterSamples();
+    if (key === "requestDuration") return this.#requests.toDurationSamples();
+    if (key === "quoteChainStateAge") return this.#quoteAges.toSamples(name, {});
+    if (key === "upstreamDuration")
+      return [...this.#rpcDurations.values()].flatMap(({ labels, histogram }) => histogram.toSamples(name, labels));
+    return this.#counters[key as EventKey].toSamples();
   }
-}
-
-/** Returns the functions that collect the load of the service, by their keys in the catalogue. */
-function createLoadSamples(getLoad: () => ServiceLoad) {
-  const gauge = (read: (load: ServiceLoad) => number) => (): MetricSample[] => [{ labels: {}, value: read(getLoad()) }];
-  return {
-    requestsInProgress: gauge((load) => load.requests),
-    streamingCalls: gauge((load) => load.streamingCalls),
-    connections: gauge((load) => load.connections),
-    http2Streams: gauge((load) => load.openStreams),
-    pipelinedRequests: gauge((load) => load.pipelinedRequests),
-    waitingForTurn: gauge((load) => load.waitingForTurn),
-    unsentBytes: gauge((load) => load.unsentBytes),
-    receivedBytes: gauge((load) => load.receivedBytes),
-    limitCuts: () => toLabeledSamples("cause", Object.entries(getLoad().cuts)),
-    rpcBudget: gauge((load) => load.callsPerSecond),
-    activeRoutes: gauge((load) => load.activeRoutes),
-    redisConnected(): MetricSample[] {
-      const { redis } = getLoad();
-      return redis === undefined ? [] : [{ labels: {}, value: redis.isConnected ? 1 : 0 }];
-    },
-    redisCommands: () => toLabeledSamples("result", Object.entries(getLoad().redis?.commands ?? {})),
-    watches: gauge((load) => load.watches.watches),
-    followedTransfers() {
-      const { followed, unknown } = getLoad().watches;
-      return toLabeledSamples("state", Object.entries({ known: followed - unknown, unknown }));
-    },
-    watchedAccounts: gauge((load) => load.watches.accounts),
-    concurrencyLimit: gauge((load) => load.limiter.limit),
-    inFlight: gauge((load) => load.limiter.inFlight),
-    requestsPending: gauge((load) => load.pendingRequests),
-    batchQuotesPending: gauge((load) => load.pendingBatchQuotes),
-    upstreamRequestsInFlight: gauge((load) => load.upstreamRequests),
-    customEndpoints: gauge((load) => load.customEndpoints),
-  } satisfies Partial<Samples<MetricKey>>;
 }

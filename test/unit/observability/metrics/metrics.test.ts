@@ -2,6 +2,7 @@ import perfHooks from "node:perf_hooks";
 import { describe, expect, test, vi } from "vitest";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import type { DependencyStatus } from "../../../../src/observability/dependency-status.js";
+import type { MetricSources } from "../../../../src/observability/metrics/catalogue.js";
 import { RequestMetrics } from "../../../../src/observability/metrics/instruments.js";
 import { Metrics } from "../../../../src/observability/metrics/metrics.js";
 
@@ -42,10 +43,10 @@ const state: DependencyStatus = {
 function setup() {
   let elapsedMs = 0;
   let loads = 0;
-  const metrics = new Metrics({
+  const sources: MetricSources = {
     version: "1.2.3",
-    getDependencyStatus: () => state,
-    getLoad() {
+    status: state,
+    get load() {
       loads += 1;
       return {
         connections: 1,
@@ -65,16 +66,13 @@ function setup() {
         activeRoutes: 7,
         watches: { watches: 14, followed: 15, unknown: 4, accounts: 6 },
         callsPerSecond: 9.5,
-        redis: {
-          isConnected: true,
-          commands: { ok: 15, refused: 0, timed_out: 0, skipped: 0 },
-        },
+        redis: { isConnected: true, commands: { ok: 15, refused: 0, timed_out: 0, skipped: 0 } },
       };
     },
-    countLostLogLines: () => ({ reader_too_slow: 0, write_failed: 9 }),
-    now: () => NOW,
-    monotonicNow: () => elapsedMs,
-  });
+    lostLogLines: { reader_too_slow: 0, write_failed: 9 },
+    now: NOW,
+  };
+  const metrics = new Metrics(sources, () => elapsedMs);
   const lines = async (start: string) =>
     (await metrics.renderText()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
   return { metrics, lines, loads: () => loads, pass: (ms: number) => (elapsedMs += ms) };
@@ -202,13 +200,7 @@ test("counts calls to endpoints, and what the budget of calls did to them", asyn
 
 test("counts closed connections by error code", async () => {
   const { metrics, lines } = setup();
-  const line: AccessLogEntry = {
-    requestId: "r",
-    protocol: "rest",
-    operation: "",
-    code: "invalid_argument",
-    durationMs: 0,
-  };
+  const line = entry({ operation: "", code: "invalid_argument" });
   metrics.onRequest({ ...line, fields: { errorCode: "EXCESS_BYTES" } }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
   expect(await lines("connection_errors_total")).toEqual([
