@@ -1,7 +1,7 @@
 import type { ChainClients, ChainPoolState } from "../chain/chains.js";
 import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
 import { getNetwork } from "../hop/networks.js";
-import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
+import type { DependencyMonitor } from "../observability/dependency-status.js";
 import type { BurnLimits } from "../quotes/burn-limits.js";
 import type { IndexModule } from "./compose-index.js";
 import type { TransfersModule } from "./compose-transfers.js";
@@ -41,7 +41,7 @@ export function createDependencyMonitor({
   }
 
   /** Compares the index with the chain's head; without a known head, estimates the blocks produced since the last poll. */
-  function computeIndexLag({ chain, head }: ChainPoolState): IndexLag[] {
+  function computeIndexLag({ chain, head }: ChainPoolState) {
     const coverage = transfers.index?.getCoverage(chain);
     if (coverage === undefined) return [];
     const blockMs = getNetwork("mainnet").chains.get(chain)?.blockTimeMs ?? Number.POSITIVE_INFINITY;
@@ -54,8 +54,8 @@ export function createDependencyMonitor({
       const inUse = listChainsInUse();
       const { attestations, ...assets } = offChainSources.health();
       const healthBySource = { ...assets, explorer: transfers.explorerHealth(), attestations };
-      const sources = Object.entries(healthBySource).map(([source, health]): SourceStatus => {
-        return { source, state: health?.state ?? "off", ageMs: health?.ageMs, failure: health?.failure };
+      const sources = Object.entries(healthBySource).map(([source, health]) => {
+        return { source, state: health?.state ?? "off", ageMs: health?.ageMs, failure: health?.failure } as const;
       });
       const mainnetChains = inUse.filter(({ network }) => network === "mainnet");
       const { comparisons: differences, distrustedTokens } = offChainSources.prices.compareSources();

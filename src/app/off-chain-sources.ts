@@ -4,7 +4,7 @@ import { getErrorMessage } from "../errors.js";
 import { AttestationClient } from "../hop/attestation-client.js";
 import { type FeeSettings, FeeSettingsSource, parseFeeSettings } from "../hop/fee-settings.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
-import type { RefusedFeed } from "../observability/dependency-status.js";
+import type { DependencyStatus } from "../observability/dependency-status.js";
 import type { Logger } from "../observability/log.js";
 import { FEED_CHAINS, type FeedChain } from "../prices/chainlink-feeds.js";
 import {
@@ -55,7 +55,7 @@ interface ChainlinkSource {
   readonly source: PriceSource;
   readonly cache: StaleWhileRevalidateCache<PriceDocument>;
   /** Returns the feeds that the last read of this process refused. */
-  listRefused(): readonly RefusedFeed[];
+  listRefused(): DependencyStatus["prices"]["refusedFeeds"];
 }
 
 /** The data that does not come from a chain: fee settings, token prices and CCTP attestations. */
@@ -143,7 +143,7 @@ export class OffChainSources {
   }
 
   /** Returns the price feeds that the last reads refused. */
-  listRefusedFeeds(): readonly RefusedFeed[] {
+  listRefusedFeeds(): DependencyStatus["prices"]["refusedFeeds"] {
     return this.#chainlinkSources.flatMap((chainlink) => chainlink.listRefused());
   }
 

@@ -7,9 +7,16 @@ import type { IndexServerStatus } from "../transfers/index/transfer-index.js";
 export interface DependencyStatus {
   /** The chains of mainnet, and those of other networks that have been used recently. */
   readonly chains: readonly ChainPoolState[];
-  readonly sources: readonly SourceStatus[];
-  /** undefined: there is no index. */
-  readonly index: readonly IndexLag[] | undefined;
+  /** The off-chain sources. */
+  readonly sources: readonly {
+    readonly source: string;
+    readonly state: SourceHealth["state"] | "off";
+    readonly ageMs: number | undefined;
+    /** As in SourceHealth. */
+    readonly failure?: string | undefined;
+  }[];
+  /** How many blocks the index is behind the chains; undefined: there is no index. */
+  readonly index: readonly { readonly chain: string; readonly lagBlocks: number }[] | undefined;
   /** Absent: the index is not in PostgreSQL. */
   readonly indexDatabase?: IndexServerStatus | undefined;
   /** How far the sources of prices agree. Tokens are upper-case symbols. */
@@ -18,33 +25,13 @@ export interface DependencyStatus {
     readonly differences: readonly { readonly token: string; readonly difference: number }[];
     /** Tokens about which the preferred source is not believed. */
     readonly distrustedTokens: readonly string[];
-    readonly refusedFeeds: readonly RefusedFeed[];
+    /** Price feeds that give no price, and why. */
+    readonly refusedFeeds: readonly { readonly token: string; readonly reason: string }[];
   };
   /** The most that one CCTP message burns on a chain of mainnet, in USDC, by slug, where it is known. */
   readonly burnLimitsUsdc: ReadonlyMap<string, number>;
   /** The clock of this machine; absent: no chain has a limit for the age of its blocks. */
   readonly clock?: ClockEstimate | undefined;
-}
-
-/** A price feed that gives no price, and why. */
-export interface RefusedFeed {
-  readonly token: string;
-  readonly reason: string;
-}
-
-/** The state of an off-chain source. */
-export interface SourceStatus {
-  readonly source: string;
-  readonly state: SourceHealth["state"] | "off";
-  readonly ageMs: number | undefined;
-  /** As in SourceHealth. */
-  readonly failure?: string | undefined;
-}
-
-/** How many blocks the index is behind a chain. */
-export interface IndexLag {
-  readonly chain: string;
-  readonly lagBlocks: number;
 }
 
 export interface DependencyMonitor {

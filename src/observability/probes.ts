@@ -6,12 +6,6 @@ import type { DependencyMonitor, DependencyStatus } from "./dependency-status.js
 type ChainReachability = "ok" | "failing" | "unknown";
 type ChainStatus = DependencyStatus["chains"][number];
 
-interface Readiness {
-  readonly status: "ready" | "degraded" | "unready";
-  /** Why the service is degraded or unready. */
-  readonly reason?: string;
-}
-
 /** Sources that mainnet does not need. */
 const OPTIONAL_SOURCES: ReadonlySet<string> = new Set(["settings_goerli"]);
 /** Sources that mainnet does not need while the price document can be read. */
@@ -50,9 +44,7 @@ export function createProbes(options: {
     if (!isDraining()) dependencies.probe();
     const status = dependencies.read();
     const { chains, sources, index, clock, burnLimitsUsdc } = status;
-    const readiness: Readiness = isDraining()
-      ? { status: "unready", reason: "shutting down" }
-      : assessReadiness(status);
+    const readiness = isDraining() ? { status: "unready", reason: "shutting down" } : assessReadiness(status);
     return createJsonReport(readiness.status === "unready" ? 503 : 200, {
       ...readiness,
       version,
@@ -112,7 +104,8 @@ function describeClock(clock: DependencyStatus["clock"]) {
   return { evidence: clock.evidence, offsetSeconds: roundToTenths(clock.offsetMs / 1000) };
 }
 
-function assessReadiness({ chains, sources, clock }: DependencyStatus): Readiness {
+/** Returns whether to send requests here, and why not. */
+function assessReadiness({ chains, sources, clock }: DependencyStatus) {
   const mainnetChains = chains.filter(({ network }) => network === "mainnet");
   // Otherwise a rolling update would take a replica that works for one whose endpoints are all dead.
   if (!mainnetChains.every(({ isChecked }) => isChecked))
