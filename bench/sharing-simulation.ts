@@ -4,7 +4,7 @@ import { type Chain, getNetwork } from "../src/hop/networks.js";
 import { findAvailableRoutes, type Route } from "../src/hop/routes.js";
 import { ChainStateCache } from "../src/quotes/state/chain-state-cache.js";
 import { computeRefreshPolicy } from "../src/quotes/state/chain-state-entry.js";
-import { createReadSet, type ReadSet } from "../src/quotes/state/read-set.js";
+import { createReadSet, createUintRead, type ReadSet } from "../src/quotes/state/read-set.js";
 import type { SharedStore } from "../src/shared-state/shared-cache.js";
 import { createRandom } from "../test/support/index/random-events.js";
 import { createSharedStoreStub, type SharedStoreStub } from "../test/support/stubs/shared-store.js";
@@ -109,9 +109,8 @@ class Simulation {
           sharing: shared && { cache: shared, key, findReadSet: (routeName) => readSets.get(`${routeName} ${key}`) },
         });
       caches.set(chain, cache);
-      const readSet = createReadSet({
-        uintCall: { to: "0x1", data: `0x${routes.indexOf(route).toString(16).padStart(8, "0")}` },
-      });
+      const data = `0x${routes.indexOf(route).toString(16).padStart(8, "0")}`;
+      const readSet = createReadSet({ contractReads: [createUintRead({ to: "0x1", data })] });
       if (readSet === undefined) throw new Error("nothing to read");
       readSets.set(`${name} ${key}`, readSet);
       const policy = computeRefreshPolicy(route.source, route.destination, { maxAgeMs: undefined, maxStaleMs: 30_000 });

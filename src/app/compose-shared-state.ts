@@ -8,7 +8,7 @@ import { monotonicNow } from "../resilience/clock.js";
  * Raised when what is shared is printed in another way, since old and new versions have one Redis. A fee setting that is added
  * counts: what an old version has shared lacks it.
  */
-const FORMAT_VERSION = 3;
+const FORMAT_VERSION = 4;
 /** How long the start waits for Redis. One that is dead refuses at once, as a rule. */
 const CONNECT_WAIT_MS = 250;
 

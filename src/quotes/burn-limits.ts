@@ -3,7 +3,7 @@ import type { Chain, Network } from "../hop/networks.js";
 import type { Clocks } from "../resilience/clock.js";
 import { type ChainState, captureReadTimestamps } from "./state/chain-state.js";
 import { readChainState } from "./state/read-chain-state.js";
-import { addOptionalCalls, type ReadSet } from "./state/read-set.js";
+import { createReadSet, type ReadSet } from "./state/read-set.js";
 import { type LiquidityPlan, planBurnLimit } from "./state/route-liquidity.js";
 
 /** How often limits are read that no quote reads: Circle changes them a few times a month. */
@@ -32,7 +32,7 @@ export class BurnLimits {
   constructor(network: Network, chains: NetworkChainClients, clocks: Clocks) {
     const watched = [...network.chains.values()].flatMap((chain): WatchedLimit[] => {
       const plan = planBurnLimit({ network, source: chain });
-      const readSet = addOptionalCalls(undefined, plan.sourceCalls);
+      const readSet = createReadSet({ contractReads: plan.sourceReads });
       return readSet ? [{ chain, plan, readSet, limit: undefined, readAt: Number.NEGATIVE_INFINITY }] : [];
     });
     this.#limits = new Map(watched.map((limit) => [limit.chain.slug, limit]));
@@ -43,8 +43,7 @@ export class BurnLimits {
   /** Records the limit of a chain if a state of it includes that. */
   record(slug: string, state: ChainState): void {
     const watched = this.#limits.get(slug);
-    if (watched === undefined) return;
-    for (const key of watched.readSet.optionalUintCalls.keys()) if (!state.values.optionalUints.has(key)) return;
+    if (watched === undefined || !state.covers(watched.readSet)) return;
     watched.limit = watched.plan.getLiquidity(state, undefined).available;
     watched.readAt = state.readAt;
   }

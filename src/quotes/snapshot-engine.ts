@@ -15,7 +15,7 @@ import type { ChainStateSubscription } from "./state/chain-state-cache.js";
 import { computeRefreshPolicy } from "./state/chain-state-entry.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 import { readChainState } from "./state/read-chain-state.js";
-import { addTickWindow, type ReadSet } from "./state/read-set.js";
+import { addContractReads, type ReadSet } from "./state/read-set.js";
 import { type CachedRoute, createQuoterFromPlan, RouteCache, type RouteCacheDeps } from "./state/route-cache.js";
 import type { RoutePlan } from "./state/route-plan.js";
 import { UniswapTickWindow } from "./state/uniswap-tick-window.js";
@@ -174,7 +174,7 @@ export class SnapshotEngine implements QuoteEngine {
         : undefined;
     // Only the arithmetic in this process can be inverted, and the first read of a window tells where its price is.
     const window = isSourceCustom && (isFull || receiveAmount !== undefined) && usdcSwapPool;
-    const swapReadSet = window ? addTickWindow(sourceReadSet, new UniswapTickWindow(window)) : sourceReadSet;
+    const swapReadSet = window ? addContractReads(sourceReadSet, [new UniswapTickWindow(window)]) : sourceReadSet;
     if (window && receiveAmount !== undefined) await readCustom(source, swapReadSet);
     const startedAt = clocks.monotonicNow();
     const [sourceState, destinationState, priceTable, customSwap] = await Promise.all([

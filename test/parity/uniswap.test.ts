@@ -13,6 +13,7 @@ import { SwapRevertError } from "../../src/quotes/math/stable-swap.js";
 import { getSqrtPriceAtTick, type UniswapV3Pool } from "../../src/quotes/math/uniswap-v3.js";
 import type { ChainState } from "../../src/quotes/state/chain-state.js";
 import { readChainState } from "../../src/quotes/state/read-chain-state.js";
+import { EMPTY_READ_SET } from "../../src/quotes/state/read-set.js";
 import { UniswapTickWindow } from "../../src/quotes/state/uniswap-tick-window.js";
 import { swapInSteps } from "../support/reference/uniswap-v3.js";
 
@@ -56,14 +57,7 @@ function readState({ chain, local, swap }: PoolSetup, window: UniswapTickWindow)
       Promise.all(calls.map(async ({ method, params }) => ({ result: await local.rpc(method, params) }))),
     getLogs: () => Promise.reject(new Error("quotes do not read logs")),
   };
-  const readSet = {
-    pools: new Map(),
-    uintCalls: new Map(),
-    optionalUintCalls: new Map(),
-    deliveries: new Map(),
-    tickWindows: new Map([[swap.address, window]]),
-    includesGasPrice: false,
-  };
+  const readSet = { ...EMPTY_READ_SET, contractReads: new Map([[swap.address, window]]) };
   return readChainState(client, chain, [readSet], {
     readAt: 0,
     readAtUnixSeconds: 0,

@@ -20,7 +20,7 @@ const MAX_READ_RATIO = 1.5;
 /** Time for the first quotes of a replica. */
 const FIRST_QUOTES_MS = 1_500;
 /** The state of a chain that the quotes of this test read. */
-const STATE_KEY = "hop-gateway:3:{mainnet polygon}:value";
+const STATE_KEY = "hop-gateway:4:{mainnet polygon}:value";
 /** The default of QUOTE_MAX_STALE_MS. */
 const MAX_STALE_SECONDS = 30;
 /** Deliveries carry a deadline. One second in 256 it has a zero byte more, which costs less gas: some millionths. */

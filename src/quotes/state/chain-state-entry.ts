@@ -1,7 +1,7 @@
 import { STALLED_POLL_MS } from "../../chain/heads/chain-heads.js";
 import type { Chain } from "../../hop/networks.js";
 import type { ChainState } from "./chain-state.js";
-import { getReadSetKey, mergeReadSets, type ReadSet } from "./read-set.js";
+import type { ReadSet } from "./read-set.js";
 
 /** How often state is refreshed while in use, and how old it may get, in milliseconds. */
 export interface RefreshPolicy {
@@ -14,16 +14,11 @@ export interface RefreshPolicy {
 
 /** Cached chain state of one read set. Times are milliseconds on a monotonic clock. */
 export interface ChainStateEntry {
-  readonly key: string;
   readonly readSet: ReadSet;
   /** The same in parts, of which one that a node rejects does not fail the others. */
   readonly parts: readonly ReadSet[];
-  /** By these names, other processes know what to read. */
-  readonly routeNames: readonly string[];
   readonly refreshPolicy: RefreshPolicy;
   state: ChainState | undefined;
-  /** The read that is in progress or about to start. */
-  pendingRead: { readonly result: Promise<ChainState>; readonly startedAt: number } | undefined;
   failedAt: number;
   requestedAt: number;
 }
@@ -61,56 +56,13 @@ export function computeRefreshPolicy(
   };
 }
 
-/** @param parts default: the read set as a whole */
-export function createChainStateEntry(
-  key: string,
-  readSet: ReadSet,
-  refreshPolicy: RefreshPolicy,
-  { routeNames = [], parts = [readSet] }: Partial<Pick<ChainStateEntry, "routeNames" | "parts">> = {},
-): ChainStateEntry {
+/** Returns the policy while the chain is stalled: it is read more often, to see it move on. */
+export function toStalledPolicy({ refreshMs, maxAgeMs, maxStaleMs }: RefreshPolicy): RefreshPolicy {
   return {
-    key,
-    readSet,
-    parts,
-    routeNames,
-    refreshPolicy,
-    state: undefined,
-    pendingRead: undefined,
-    failedAt: Number.NEGATIVE_INFINITY,
-    requestedAt: Number.NEGATIVE_INFINITY,
-  };
-}
-
-/**
- * Creates an entry that reads what each of its members reads, under the strictest of their policies.
- * @param state known state of all of them; undefined: there is none
- */
-export function createJointChainStateEntry(
-  members: readonly ChainStateEntry[],
-  state: ChainState | undefined,
-): ChainStateEntry {
-  const parts = members.map(({ readSet }) => readSet);
-  const readSet = mergeReadSets(parts);
-  const findLeast = (name: keyof RefreshPolicy) => Math.min(...members.map(({ refreshPolicy }) => refreshPolicy[name]));
-  const refreshPolicy = {
-    refreshMs: findLeast("refreshMs"),
-    maxAgeMs: findLeast("maxAgeMs"),
-    maxStaleMs: findLeast("maxStaleMs"),
-  };
-  const key = `${JSON.stringify(refreshPolicy)} ${getReadSetKey(readSet)}`;
-  const routeNames = members.flatMap((member) => member.routeNames);
-  return { ...createChainStateEntry(key, readSet, refreshPolicy, { routeNames, parts }), state };
-}
-
-/** Returns the entry as it is while its chain is stalled: read more often, to see the chain move on. */
-export function asStalledEntry(entry: ChainStateEntry): ChainStateEntry {
-  const { refreshMs, maxAgeMs, maxStaleMs } = entry.refreshPolicy;
-  const refreshPolicy = {
     refreshMs: Math.min(refreshMs, STALLED_POLL_MS),
     maxAgeMs: Math.min(maxAgeMs, STALLED_MAX_AGE_MS),
     maxStaleMs,
   };
-  return { ...entry, refreshPolicy };
 }
 
 /** Returns whether the entry was requested recently, so that it is refreshed. */
@@ -123,8 +75,12 @@ export function isEvictable({ requestedAt, refreshPolicy }: ChainStateEntry, now
   return now - requestedAt > IDLE_MS + refreshPolicy.maxStaleMs;
 }
 
-/** Returns the cached state if it is younger than its maximum age. */
-export function findFreshState({ state, refreshPolicy }: ChainStateEntry, now: number): ChainState | undefined {
+/** Returns the cached state if it is younger than its maximum age. @param refreshPolicy default: that of the entry */
+export function findFreshState(
+  { state, refreshPolicy: ownPolicy }: Pick<ChainStateEntry, "state" | "refreshPolicy">,
+  now: number,
+  refreshPolicy = ownPolicy,
+): ChainState | undefined {
   return state !== undefined && now - state.readAt <= refreshPolicy.maxAgeMs ? state : undefined;
 }
 
@@ -159,68 +115,12 @@ export function storeIfNewer(entry: ChainStateEntry, state: ChainState, now: num
 }
 
 /** Returns in how many milliseconds the entry needs a refresh; 0 or less: it is due. */
-export function computeRefreshDelayMs({ state, failedAt, refreshPolicy }: ChainStateEntry, now: number): number {
+export function computeRefreshDelayMs(
+  { state, failedAt }: ChainStateEntry,
+  { refreshMs }: RefreshPolicy,
+  now: number,
+): number {
   const lastReadAt = Math.max(state?.readAt ?? Number.NEGATIVE_INFINITY, failedAt);
-  const { refreshMs } = refreshPolicy;
   // Due after half of the interval already, so that the reads of several routes converge to one request.
   return now - lastReadAt >= refreshMs / 2 ? 0 : lastReadAt + refreshMs - now;
-}
-
-/** A joint entry and the last use of each of its members. */
-interface JointEntry {
-  readonly entry: ChainStateEntry;
-  readonly lastUsed: Map<ChainStateEntry, number>;
-}
-
-/**
- * Finds the entry from which a batch of quotes gets everything that it reads on one chain, in one block. All batches have
- * one, so that the number of its reads does not depend on the combinations that callers ask for. It grows with the
- * entries that batches use, and loses those that none uses any more.
- */
-export class JointEntries {
-  #current: JointEntry | undefined;
-  /** What it replaced, for use until it has been read. */
-  #previous: JointEntry | undefined;
-  #checkedAt = Number.NEGATIVE_INFINITY;
-
-  /** Returns an entry that reads what each of these entries reads, and perhaps more. */
-  include(entries: readonly ChainStateEntry[], now: number): ChainStateEntry {
-    const current = this.#current;
-    const previous = this.#previous;
-    const isKnown = current !== undefined && covers(current, entries);
-    if (!isKnown || now - this.#checkedAt > IDLE_MS) return this.#replaceCurrent(entries, now);
-    for (const entry of entries) current.lastUsed.set(entry, now);
-    // A batch of other routes does not make this one wait for its first read, or fail with it.
-    const canUsePrevious =
-      current.entry.state === undefined &&
-      previous !== undefined &&
-      covers(previous, entries) &&
-      findStaleState(previous.entry, now) !== undefined;
-    return canUsePrevious ? previous.entry : current.entry;
-  }
-
-  #replaceCurrent(entries: readonly ChainStateEntry[], now: number): ChainStateEntry {
-    const replaced = this.#current;
-    const lastUsed = new Map([...(replaced?.lastUsed ?? [])].filter(([, usedAt]) => now - usedAt <= IDLE_MS));
-    for (const entry of entries) lastUsed.set(entry, now);
-    const members = [...lastUsed.keys()];
-    const isShrinking = replaced !== undefined && covers(replaced, members);
-    const known = isShrinking ? replaced.entry.state : findCommonState(members);
-    const entry = createJointChainStateEntry(members, known);
-    this.#previous = replaced;
-    this.#current = { entry, lastUsed };
-    this.#checkedAt = now;
-    return entry;
-  }
-}
-
-function covers({ lastUsed }: JointEntry, entries: readonly ChainStateEntry[]): boolean {
-  for (const entry of entries) if (!lastUsed.has(entry)) return false;
-  return true;
-}
-
-/** Returns the state that all entries have, because one read got it for all of them. */
-function findCommonState(entries: readonly ChainStateEntry[]): ChainState | undefined {
-  const state = entries[0]?.state;
-  return entries.every((entry) => entry.state === state) ? state : undefined;
 }

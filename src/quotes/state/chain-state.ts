@@ -1,29 +1,9 @@
 import type { Block } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { Clocks } from "../../resilience/clock.js";
-import type { StableSwapPool } from "../math/stable-swap.js";
 import { createUniswapSwapCalculator, type UniswapSwapCalculator } from "../math/uniswap-v3.js";
-import type { ReadSet } from "./read-set.js";
+import { type ContractRead, type DeliveryTransaction, getDeliveryKey, type ReadSet } from "./read-set.js";
 import type { SwapPoolState } from "./uniswap-tick-window.js";
-
-/** Result of one read of a chain as plain data, which other processes can use. Contains only what was read and was valid. */
-export interface ChainStateValues {
-  /** The block of all contract reads. */
-  readonly block: Block;
-  /** Start of the read, milliseconds on a monotonic clock; the state's age counts from here. */
-  readonly readAt: number;
-  /** The same time in Unix seconds; deadlines in the deliveries count from here. */
-  readonly readAtUnixSeconds: number;
-  /** Wei; undefined if no read set includes it. */
-  readonly gasPrice: bigint | undefined;
-  readonly pools: ReadonlyMap<string, StableSwapPool>;
-  readonly uints: ReadonlyMap<string, bigint>;
-  /** Every optional value that was read; undefined: the response was invalid. */
-  readonly optionalUints: ReadonlyMap<string, bigint | undefined>;
-  readonly deliveries: ReadonlyMap<string, DeliveryGasCost>;
-  /** Every pool whose tick window was read; undefined: its responses are invalid. */
-  readonly swapPools: ReadonlyMap<string, SwapPoolState | undefined>;
-}
 
 /** Runs a read of chain state; for metrics and tracing. @param read `readSetCount`: number of read sets in this read */
 export type ChainStateReadInterceptor = (
@@ -32,94 +12,88 @@ export type ChainStateReadInterceptor = (
 ) => Promise<ChainState>;
 
 /** The time of a read on both clocks. */
-export type ReadTimestamps = Pick<ChainStateValues, "readAt" | "readAtUnixSeconds">;
+export type ReadTimestamps = Pick<ChainState, "readAt" | "readAtUnixSeconds">;
 
-export interface DeliveryGasCost {
-  readonly gas: bigint;
-  /** Wei; 0 where the chain charges none. */
-  readonly l1Fee: bigint;
-}
+/** Result of one read as plain data, which other processes can use. Contains only what was read and was valid. */
+export type ChainStateValues = ReadTimestamps & Pick<ChainState, "block" | "gasPrice" | "values">;
+
+/** Gas of a delivery, and its L1 fee in wei; 0 where the chain charges none. */
+export type DeliveryGasCost = Readonly<Record<"gas" | "l1Fee", bigint>>;
 
 /** The values of one read, of this process or another one. The methods throw ServiceError UPSTREAM_UNAVAILABLE for one that was not read. */
 export class ChainState {
-  readonly values: ChainStateValues;
+  /** The block of all contract reads. */
   readonly block: Block;
+  /** Start of the read, milliseconds on a monotonic clock; the state's age counts from here. */
   readonly readAt: number;
+  /** The same time in Unix seconds; deadlines in the deliveries count from here. */
   readonly readAtUnixSeconds: number;
+  /** Wei; undefined if no read set includes it. */
   readonly gasPrice: bigint | undefined;
+  /** By the keys of contract reads and deliveries; undefined: the response to an optional read was invalid. */
+  readonly values: ReadonlyMap<string, unknown>;
   readonly #slug: string;
-  readonly #swaps: ReadonlyMap<string, UniswapSwapCalculator | undefined>;
+  readonly #swaps = new Map<string, UniswapSwapCalculator>();
 
   /** @param slug of the chain, for error messages */
-  constructor(values: ChainStateValues, slug: string) {
+  constructor({ block, readAt, readAtUnixSeconds, gasPrice, values }: ChainStateValues, slug: string) {
+    this.block = block;
+    this.readAt = readAt;
+    this.readAtUnixSeconds = readAtUnixSeconds;
+    this.gasPrice = gasPrice;
     this.values = values;
-    this.block = values.block;
-    this.readAt = values.readAt;
-    this.readAtUnixSeconds = values.readAtUnixSeconds;
-    this.gasPrice = values.gasPrice;
     this.#slug = slug;
-    this.#swaps = new Map(
-      [...values.swapPools].map(([key, pool]) => [key, pool && createUniswapSwapCalculator(pool, pool.zeroForOne)]),
-    );
   }
 
-  getPool(key: string): StableSwapPool {
-    return this.#requireRead(this.values.pools.get(key));
+  get<Value>(read: ContractRead<Value>): Value {
+    return this.#requireRead(this.find(read));
   }
 
-  getUint(key: string): bigint {
-    return this.#requireRead(this.values.uints.get(key));
+  /** Returns the value of an optional read; undefined if the response was invalid. */
+  find<Value>({ key }: Pick<ContractRead<Value>, "key" | "plan">): Value | undefined {
+    return this.values.get(key) as Value | undefined;
   }
 
-  /** Returns an optional value; undefined if the response was invalid. */
-  findOptionalUint(key: string): bigint | undefined {
-    return this.values.optionalUints.get(key);
-  }
-
-  getDeliveryGasCost(key: string): DeliveryGasCost {
-    return this.#requireRead(this.values.deliveries.get(key));
+  getDeliveryGasCost(delivery: DeliveryTransaction): DeliveryGasCost {
+    return this.#requireRead(this.values.get(getDeliveryKey(delivery)) as DeliveryGasCost | undefined);
   }
 
   /** undefined: the pool's responses do not allow local swap arithmetic; call its Quoter contract instead. */
-  findUniswapSwap(key: string): UniswapSwapCalculator | undefined {
-    return this.#swaps.get(key);
+  findUniswapSwap(address: string): UniswapSwapCalculator | undefined {
+    const created = this.#swaps.get(address);
+    const pool = this.#findSwapPool(address);
+    if (created !== undefined || pool === undefined) return created;
+    const swap = createUniswapSwapCalculator(pool, pool.zeroForOne);
+    this.#swaps.set(address, swap);
+    return swap;
   }
 
   /** Returns whether ticks of the pool were read: the first read of a tick window only finds out which there are. */
-  hasTicks(key: string): boolean {
-    return (this.values.swapPools.get(key)?.liquidityNet.size ?? 0) > 0;
+  hasTicks(address: string): boolean {
+    return (this.#findSwapPool(address)?.liquidityNet.size ?? 0) > 0;
   }
 
-  /** @throws ServiceError UPSTREAM_UNAVAILABLE when a value of the read set is missing */
-  assertCovers({ pools, uintCalls, deliveries, includesGasPrice }: ReadSet): void {
-    if (includesGasPrice) this.#requireRead(this.gasPrice);
-    for (const key of pools.keys()) this.getPool(key);
-    for (const key of uintCalls.keys()) this.getUint(key);
-    for (const key of deliveries.keys()) this.getDeliveryGasCost(key);
+  /** Returns whether everything in a read set was read, and what is needed was valid. */
+  covers({ contractReads, deliveries, includesGasPrice }: ReadSet): boolean {
+    if (includesGasPrice && this.gasPrice === undefined) return false;
+    for (const key of contractReads.keys()) if (!this.values.has(key)) return false;
+    for (const key of deliveries.keys()) if (!this.values.has(key)) return false;
+    return true;
+  }
+
+  /** @throws ServiceError UPSTREAM_UNAVAILABLE unless it covers the read set */
+  assertCovers(readSet: ReadSet): void {
+    if (!this.covers(readSet)) throw createInvalidResponseError(this.#slug);
+  }
+
+  #findSwapPool(address: string): SwapPoolState | undefined {
+    return this.values.get(address) as SwapPoolState | undefined;
   }
 
   #requireRead<T>(value: T | undefined): T {
     if (value === undefined) throw createInvalidResponseError(this.#slug);
     return value;
   }
-}
-
-/** Returns whether the values include everything in a read set. */
-export function coversReadSet(values: ChainStateValues, readSet: ReadSet): boolean {
-  const { pools, uintCalls, optionalUintCalls, deliveries, tickWindows, includesGasPrice } = readSet;
-  return (
-    (!includesGasPrice || values.gasPrice !== undefined) &&
-    hasKeysOf(values.pools, pools) &&
-    hasKeysOf(values.uints, uintCalls) &&
-    hasKeysOf(values.optionalUints, optionalUintCalls) &&
-    hasKeysOf(values.deliveries, deliveries) &&
-    hasKeysOf(values.swapPools, tickWindows)
-  );
-}
-
-function hasKeysOf(values: ReadonlyMap<string, unknown>, reads: ReadonlyMap<string, unknown>): boolean {
-  for (const key of reads.keys()) if (!values.has(key)) return false;
-  return true;
 }
 
 /** Creates the error for a response that no Hop contract gives. */

@@ -1,5 +1,4 @@
-import { decodeUintAt, encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
-import type { ContractCall } from "../../chain/abi/multicall.js";
+import { encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import { encodeRlpList } from "../../chain/abi/rlp.js";
 import {
   type ChainClient,
@@ -11,22 +10,9 @@ import {
 import { isQuantity } from "../../chain/hex.js";
 import { decodeUintResult, readContracts } from "../../chain/read/contract-reads.js";
 import type { Chain } from "../../hop/networks.js";
-import type { StableSwapPool } from "../math/stable-swap.js";
-import {
-  ChainState,
-  type ChainStateValues,
-  createInvalidResponseError,
-  type DeliveryGasCost,
-  type ReadTimestamps,
-} from "./chain-state.js";
+import { ChainState, createInvalidResponseError, type DeliveryGasCost, type ReadTimestamps } from "./chain-state.js";
 import { type DeliveryTransaction, encodeDeliveryCalldata, mergeReadSets, type ReadSet } from "./read-set.js";
-import type { TickWindowRead } from "./uniswap-tick-window.js";
 
-const getTokenBalanceSelector = toFunctionSelector("getTokenBalance(uint8)");
-const getAPreciseSelector = toFunctionSelector("getAPrecise()");
-const swapStorageSelector = toFunctionSelector("swapStorage()");
-/** Index of the swap fee in the result of `swapStorage()`. */
-const SWAP_FEE_WORD_INDEX = 4;
 const getL1FeeSelector = toFunctionSelector("getL1Fee(bytes)");
 /** The OP Stack's GasPriceOracle predeploy, which prices transaction data on L1. */
 const GAS_PRICE_ORACLE_ADDRESS = "0x420000000000000000000000000000000000000f";
@@ -42,129 +28,76 @@ export async function readChainState(
   readSets: readonly ReadSet[],
   { readAt, readAtUnixSeconds, signal }: ReadTimestamps & { readonly signal: AbortSignal },
 ): Promise<ChainState> {
-  const readSet = mergeReadSets(readSets);
-  const { deliveries, tickWindows, includesGasPrice } = readSet;
-  const windowReads = new Map([...tickWindows].map(([key, window]) => [key, window.planRead()]));
-  const contractCalls = new Map([
-    ...buildContractCalls(readSet),
-    ...[...windowReads.values()].flatMap((windowRead) => [...windowRead.calls]),
-  ]);
-  const transactions = [...deliveries].map(([key, delivery]) => buildDeliveryCall(key, delivery, readAtUnixSeconds));
-  const result = await readContracts(
+  const { contractReads, deliveries, includesGasPrice } = mergeReadSets(readSets);
+  // Single values before pools, and these before tick windows: the order in the recordings of `hop-gateway compare`.
+  const plans = [...contractReads.values()]
+    .map((read) => ({ read, ...read.plan() }))
+    .sort((one, other) => one.calls.length - other.calls.length);
+  const calls = [...deliveries.values()].map((delivery) => buildDeliveryCall(delivery, readAtUnixSeconds));
+  const { block, returnData, outcomes } = await readContracts(
     client,
     chain.multicallAddress,
     {
-      contractCalls: [...contractCalls.values()],
+      contractCalls: plans.flatMap((plan) => plan.calls),
       otherCalls: [
         ...(includesGasPrice ? [{ method: "eth_gasPrice", params: [] }] : []),
-        ...transactions.map(({ call }) => ({ method: "eth_estimateGas", params: [call] })),
+        ...calls.map((call) => ({ method: "eth_estimateGas", params: [call] })),
       ],
     },
     signal,
   );
-  const gasOutcomes = includesGasPrice ? result.outcomes.slice(1) : result.outcomes;
-  const gasPrice = includesGasPrice ? parseQuantityOutcome(result.outcomes[0]) : undefined;
+  const gasOutcomes = includesGasPrice ? outcomes.slice(1) : outcomes;
+  const gasPrice = includesGasPrice ? parseQuantityOutcome(outcomes[0]) : undefined;
   if (includesGasPrice && gasPrice === undefined) throw createInvalidResponseError(client.slug);
-  const estimatedCalls = transactions.map((transaction, index) => addGasEstimate(transaction, gasOutcomes[index]));
-  const deliveryCosts = await readL1Fees(client, estimatedCalls, gasPrice, signal);
-  const returnData = new Map([...contractCalls.keys()].map((key, index) => [key, result.returnData[index]]));
-  const values: ChainStateValues = {
-    block: result.block,
-    readAt,
-    readAtUnixSeconds,
-    gasPrice,
-    deliveries: deliveryCosts,
-    ...decodeContractValues(readSet, windowReads, returnData),
-  };
-  return new ChainState(values, client.slug);
-}
-
-type ReturnData = ReadonlyMap<string, string | undefined>;
-type ContractValues = Pick<ChainStateValues, "pools" | "uints" | "optionalUints" | "swapPools">;
-
-/** Decodes what the contracts returned. @param returnData by key of the calls */
-function decodeContractValues(
-  { pools, uintCalls, optionalUintCalls }: ReadSet,
-  windowReads: ReadonlyMap<string, TickWindowRead>,
-  returnData: ReturnData,
-): ContractValues {
-  const findUint = (key: string, wordIndex = 0): bigint | undefined =>
-    decodeUintAt(returnData.get(key) ?? "0x", wordIndex);
-  function findPool(key: string, decimals: number): StableSwapPool | undefined {
-    const [first, second, aPrecise] = [findUint(`${key} 0`), findUint(`${key} 1`), findUint(`${key} a`)];
-    const swapFee = findUint(`${key} fee`, SWAP_FEE_WORD_INDEX);
-    const isComplete = first !== undefined && second !== undefined && aPrecise !== undefined && swapFee !== undefined;
-    return isComplete ? { decimals, balances: [first, second], aPrecise, swapFee } : undefined;
+  const estimates = [...deliveries].map(([key, delivery], index): DeliveryEstimate => {
+    return { key, delivery, call: calls[index] as DeliveryCall, gas: parseGas(delivery, gasOutcomes[index]) };
+  });
+  const values = new Map<string, unknown>(await readL1Fees(client, estimates, gasPrice, signal));
+  let offset = 0;
+  for (const { read, calls, decode } of plans) {
+    const value = decode(returnData.slice(offset, offset + calls.length));
+    offset += calls.length;
+    if (value !== undefined || read.isOptional) values.set(read.key, value);
   }
-  return {
-    pools: mapDefined(pools, (key, { decimals }) => findPool(key, decimals)),
-    uints: mapDefined(uintCalls, (key) => findUint(key)),
-    optionalUints: new Map([...optionalUintCalls.keys()].map((key) => [key, findUint(key)])),
-    swapPools: new Map(
-      [...windowReads].map(([key, windowRead]) => [key, windowRead.decodePool((callKey) => returnData.get(callKey))]),
-    ),
-  };
-}
-
-/** Returns the results by key, without those that are undefined. */
-function mapDefined<Value, Result>(
-  entries: ReadonlyMap<string, Value>,
-  convert: (key: string, value: Value) => Result | undefined,
-): ReadonlyMap<string, Result> {
-  const results = new Map<string, Result>();
-  for (const [key, value] of entries) {
-    const result = convert(key, value);
-    if (result !== undefined) results.set(key, result);
-  }
-  return results;
-}
-
-function buildContractCalls({ pools, uintCalls, optionalUintCalls }: ReadSet): ReadonlyMap<string, ContractCall> {
-  const calls = new Map([...uintCalls, ...optionalUintCalls]);
-  for (const [key, { address: to }] of pools) {
-    calls.set(`${key} 0`, { to, data: getTokenBalanceSelector + encodeWord(0n) });
-    calls.set(`${key} 1`, { to, data: getTokenBalanceSelector + encodeWord(1n) });
-    calls.set(`${key} a`, { to, data: getAPreciseSelector });
-    calls.set(`${key} fee`, { to, data: swapStorageSelector });
-  }
-  return calls;
+  return new ChainState({ block, readAt, readAtUnixSeconds, gasPrice, values }, client.slug);
 }
 
 /** The call of a delivery that is sent now. */
-interface DeliveryCall {
-  readonly key: string;
-  readonly delivery: DeliveryTransaction;
-  readonly call: { readonly from?: string; readonly to: string; readonly data: string };
-}
+type DeliveryCall = ReturnType<typeof buildDeliveryCall>;
 
-function buildDeliveryCall(key: string, delivery: DeliveryTransaction, nowSeconds: number): DeliveryCall {
+function buildDeliveryCall(delivery: DeliveryTransaction, nowSeconds: number) {
   const { from, to } = delivery;
   const data = encodeDeliveryCalldata(delivery, nowSeconds);
-  return { key, delivery, call: from === undefined ? { to, data } : { from, to, data } };
+  return from === undefined ? { to, data } : { from, to, data };
 }
 
-interface EstimatedDeliveryCall extends DeliveryCall {
+interface DeliveryEstimate {
+  readonly key: string;
+  readonly delivery: DeliveryTransaction;
+  readonly call: DeliveryCall;
   /** undefined: the node returned no estimate. */
   readonly gas: bigint | undefined;
 }
 
-function addGasEstimate(transaction: DeliveryCall, outcome: RpcCallResult | undefined): EstimatedDeliveryCall {
-  const { fallbackGas, gasMargin } = transaction.delivery;
-  if (isReverted(outcome)) return { ...transaction, gas: fallbackGas };
+function parseGas(
+  { fallbackGas, gasMargin }: DeliveryTransaction,
+  outcome: RpcCallResult | undefined,
+): bigint | undefined {
+  if (isReverted(outcome)) return fallbackGas;
   const estimate = parseQuantityOutcome(outcome);
-  return { ...transaction, gas: estimate === undefined ? undefined : estimate + gasMargin };
+  return estimate === undefined ? undefined : estimate + gasMargin;
 }
 
 /** Returns the cost of each delivery by key, without those that have no estimate or no L1 fee. */
 async function readL1Fees(
   client: ChainClient,
-  estimatedCalls: readonly EstimatedDeliveryCall[],
+  estimates: readonly DeliveryEstimate[],
   gasPrice: bigint | undefined,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, DeliveryGasCost>> {
   const costs = new Map<string, DeliveryGasCost>();
   const feeCalls: { readonly key: string; readonly gas: bigint; readonly call: RpcCall }[] = [];
-  for (const { key, delivery, call, gas } of estimatedCalls) {
+  for (const { key, delivery, call, gas } of estimates) {
     if (gas === undefined) continue;
     if (!delivery.hasL1Fee || gasPrice === undefined) {
       costs.set(key, { gas, l1Fee: 0n });

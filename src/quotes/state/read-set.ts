@@ -1,6 +1,24 @@
-import { encodeWord } from "../../chain/abi/abi-encoding.js";
+import { decodeUintAt, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
-import type { UniswapTickWindow } from "./uniswap-tick-window.js";
+import type { StableSwapPool } from "../math/stable-swap.js";
+
+/** One value that quotes read of the contracts of a chain. */
+export interface ContractRead<Value = unknown> {
+  /** Equal reads of several routes have equal keys and are sent once. */
+  readonly key: string;
+  /** Whether a quote is possible without the value. */
+  readonly isOptional: boolean;
+  /**
+   * Plans the next read. `decode` gets the return data of each call as 0x-prefixed hex, undefined for one that reverted; it
+   * returns undefined for responses that the contract cannot give.
+   */
+  plan(): {
+    readonly calls: readonly ContractCall[];
+    decode(returnData: readonly (string | undefined)[]): Value | undefined;
+  };
+  /** Prepares the next read by a value that another process has read. */
+  follow?(value: Value): void;
+}
 
 /** The transaction that delivers a transfer to its recipient. Its cost does not depend on the amount. */
 export interface DeliveryTransaction {
@@ -18,100 +36,55 @@ export interface DeliveryTransaction {
   readonly hasL1Fee: boolean;
 }
 
-/** Address of a StableSwap pool to read. */
-export interface PoolRef {
-  readonly address: string;
-  /** Decimals of both tokens. */
-  readonly decimals: number;
-}
-
-/**
- * What one route reads on one chain, by key. Equal reads of several routes have equal keys and are sent once. Plain data
- * except for the tick windows: another process can read it.
- */
+/** What one route reads on one chain, by key. */
 export interface ReadSet {
-  readonly pools: ReadonlyMap<string, PoolRef>;
-  /** Contract functions that return one uint256. */
-  readonly uintCalls: ReadonlyMap<string, ContractCall>;
-  /** The same, for values without which a quote is still possible. */
-  readonly optionalUintCalls: ReadonlyMap<string, ContractCall>;
+  readonly contractReads: ReadonlyMap<string, ContractRead>;
   readonly deliveries: ReadonlyMap<string, DeliveryTransaction>;
-  /** Tick windows of the Uniswap pools that swap USDC.e. */
-  readonly tickWindows: ReadonlyMap<string, UniswapTickWindow>;
   readonly includesGasPrice: boolean;
 }
 
 /** Reads only the block. */
-export const EMPTY_READ_SET: ReadSet = {
-  pools: new Map(),
-  uintCalls: new Map(),
-  optionalUintCalls: new Map(),
-  deliveries: new Map(),
-  tickWindows: new Map(),
-  includesGasPrice: false,
-};
+export const EMPTY_READ_SET: ReadSet = { contractReads: new Map(), deliveries: new Map(), includesGasPrice: false };
 
 /** Creates a read set; undefined when there is nothing to read. */
 export function createReadSet({
-  pool,
-  uintCall,
+  contractReads = [],
   delivery,
   includesGasPrice = false,
 }: {
-  readonly pool?: PoolRef | undefined;
-  readonly uintCall?: ContractCall | undefined;
+  readonly contractReads?: readonly ContractRead[];
   readonly delivery?: DeliveryTransaction | undefined;
   readonly includesGasPrice?: boolean;
 }): ReadSet | undefined {
-  if (pool === undefined && uintCall === undefined && delivery === undefined && !includesGasPrice) return undefined;
+  if (contractReads.length === 0 && delivery === undefined && !includesGasPrice) return undefined;
   return {
-    pools: toSingleEntryMap(pool, ({ address }) => address),
-    uintCalls: toSingleEntryMap(uintCall, getCallKey),
-    optionalUintCalls: new Map(),
-    deliveries: toSingleEntryMap(delivery, getDeliveryKey),
-    tickWindows: new Map(),
+    contractReads: new Map(contractReads.map((read) => [read.key, read])),
+    deliveries: new Map(delivery && [[getDeliveryKey(delivery), delivery]]),
     includesGasPrice,
   };
 }
 
-/** Returns a read set with more calls, without which a quote is still possible; undefined when there is nothing to read. */
-export function addOptionalCalls(
-  readSet: ReadSet | undefined,
-  optionalCalls: readonly ContractCall[],
-): ReadSet | undefined {
-  if (optionalCalls.length === 0) return readSet;
-  const optionalUintCalls = new Map(optionalCalls.map((call) => [getCallKey(call), call] as const));
-  return { ...(readSet ?? EMPTY_READ_SET), optionalUintCalls };
+/** Returns a read set with further reads of contracts; undefined when there is nothing to read. */
+export function addContractReads(readSet: ReadSet | undefined, reads: readonly ContractRead[]): ReadSet | undefined {
+  return mergeDefined(readSet, createReadSet({ contractReads: reads }));
 }
 
-/** Returns a read set that reads a tick window too. */
-export function addTickWindow(readSet: ReadSet | undefined, window: UniswapTickWindow): ReadSet {
-  return { ...(readSet ?? EMPTY_READ_SET), tickWindows: new Map([[window.pool.address, window]]) };
+function mergeDefined(first: ReadSet | undefined, second: ReadSet | undefined): ReadSet | undefined {
+  return first && second ? mergeReadSets([first, second]) : (first ?? second);
 }
 
 /** Returns the union of the read sets. */
 export function mergeReadSets(readSets: readonly ReadSet[]): ReadSet {
   return {
-    pools: new Map(readSets.flatMap(({ pools }) => [...pools])),
-    uintCalls: new Map(readSets.flatMap(({ uintCalls }) => [...uintCalls])),
-    optionalUintCalls: new Map(readSets.flatMap(({ optionalUintCalls }) => [...optionalUintCalls])),
+    contractReads: new Map(readSets.flatMap(({ contractReads }) => [...contractReads])),
     deliveries: new Map(readSets.flatMap(({ deliveries }) => [...deliveries])),
-    tickWindows: new Map(readSets.flatMap(({ tickWindows }) => [...tickWindows])),
     includesGasPrice: readSets.some(({ includesGasPrice }) => includesGasPrice),
   };
 }
 
 /** Returns a key that is equal for equal read sets of one chain. */
-export function getReadSetKey(readSet: ReadSet): string {
-  const { pools, uintCalls, optionalUintCalls, deliveries, tickWindows, includesGasPrice } = readSet;
-  return JSON.stringify([
-    ...[pools, uintCalls, optionalUintCalls, deliveries, tickWindows].map((reads) => [...reads.keys()]),
-    includesGasPrice,
-  ]);
-}
-
-export function getCallKey({ to, data }: ContractCall): string {
-  return `${to} ${data}`;
+export function getReadSetKey({ contractReads, deliveries, includesGasPrice }: ReadSet): string {
+  return JSON.stringify([[...contractReads.keys()], [...deliveries.keys()], includesGasPrice]);
 }
 
 export function getDeliveryKey(delivery: DeliveryTransaction): string {
@@ -123,6 +96,41 @@ export function encodeDeliveryCalldata({ calldata, deadlineSeconds }: DeliveryTr
   return deadlineSeconds === undefined ? calldata : calldata + encodeWord(BigInt(nowSeconds + deadlineSeconds));
 }
 
-function toSingleEntryMap<T>(value: T | undefined, getKey: (value: T) => string): ReadonlyMap<string, T> {
-  return new Map(value === undefined ? [] : [[getKey(value), value]]);
+/** Reads what a function returns that returns one uint256. */
+export function createUintRead(call: ContractCall, isOptional = false): ContractRead<bigint> {
+  return {
+    key: `${isOptional ? "optional " : ""}${call.to} ${call.data}`,
+    isOptional,
+    plan: () => ({ calls: [call], decode: ([data]) => decodeUintAt(data ?? "0x", 0) }),
+  };
+}
+
+const getTokenBalanceSelector = toFunctionSelector("getTokenBalance(uint8)");
+const getAPreciseSelector = toFunctionSelector("getAPrecise()");
+const swapStorageSelector = toFunctionSelector("swapStorage()");
+/** Index of the swap fee in the result of `swapStorage()`. */
+const SWAP_FEE_WORD_INDEX = 4;
+
+/** Reads the state of a StableSwap pool. @param decimals of both tokens */
+export function createPoolRead(address: string, decimals: number): ContractRead<StableSwapPool> {
+  const calls = [
+    getTokenBalanceSelector + encodeWord(0n),
+    getTokenBalanceSelector + encodeWord(1n),
+    getAPreciseSelector,
+    swapStorageSelector,
+  ].map((data) => ({ to: address, data }));
+  return {
+    key: address,
+    isOptional: false,
+    plan: () => ({
+      calls,
+      decode([...returnData]) {
+        const swapFee = decodeUintAt(returnData.pop() ?? "0x", SWAP_FEE_WORD_INDEX);
+        const [first, second, aPrecise] = returnData.map((data) => decodeUintAt(data ?? "0x", 0));
+        const isComplete =
+          first !== undefined && second !== undefined && aPrecise !== undefined && swapFee !== undefined;
+        return isComplete ? { decimals, balances: [first, second], aPrecise, swapFee } : undefined;
+      },
+    }),
+  };
 }

@@ -15,7 +15,7 @@ import type { ChainState, ChainStateReadInterceptor } from "./chain-state.js";
 import { ChainStateCache, type ChainStateSubscription } from "./chain-state-cache.js";
 import { computeRefreshPolicy, type QuoteAgeLimits, type RefreshPolicy } from "./chain-state-entry.js";
 import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
-import { addTickWindow, EMPTY_READ_SET, getReadSetKey, type ReadSet } from "./read-set.js";
+import { addContractReads, EMPTY_READ_SET, getReadSetKey, type ReadSet } from "./read-set.js";
 import { planRoute, type RoutePlan } from "./route-plan.js";
 import { UniswapTickWindow } from "./uniswap-tick-window.js";
 import { UsdcSwapQuoter } from "./usdc-swap-quoter.js";
@@ -150,7 +150,7 @@ export class RouteCache {
     const subscribeAll = ({ sourceReadSet, destinationReadSet }: ReadSetsOfRoute, isFull: boolean): RouteInputs => {
       const named = { refreshPolicy, routeNames: [printRouteName(request, isFull)] };
       const swapReadSet = usdcSwapPool
-        ? addTickWindow(sourceReadSet, this.#getTickWindow(usdcSwapPool))
+        ? addContractReads(sourceReadSet, [this.#getTickWindow(usdcSwapPool)])
         : sourceReadSet;
       return {
         sourceSubscription: this.#subscribe(network, source, swapReadSet, named),
@@ -245,7 +245,7 @@ export class RouteCache {
       return undefined;
     }
     const { sourceSubscription, destinationSubscription } = isFull ? route.getFullInputs() : route;
-    return (chain === request.source ? sourceSubscription : destinationSubscription)?.entry.readSet;
+    return (chain === request.source ? sourceSubscription : destinationSubscription)?.readSet;
   }
 }
 

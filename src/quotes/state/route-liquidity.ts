@@ -1,11 +1,10 @@
 import { encodeWord, isAddress, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
-import type { ContractCall } from "../../chain/abi/multicall.js";
 import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../hop/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import { isCctpSymbol } from "../../hop/tokens.js";
 import type { ChainState } from "./chain-state.js";
 import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
-import { getCallKey } from "./read-set.js";
+import { type ContractRead, createUintRead } from "./read-set.js";
 
 /**
  * Where the liquidity of a route comes from: the credit of a bonder at the destination's bridge, compared with the hTokens
@@ -21,9 +20,9 @@ export interface Liquidity {
 
 /** How the liquidity of a route is read. */
 export interface LiquidityPlan {
-  readonly sourceCalls: readonly ContractCall[];
-  readonly destinationCalls: readonly ContractCall[];
-  /** Returns what the calls returned. The states must include them. */
+  readonly sourceReads: readonly ContractRead<bigint>[];
+  readonly destinationReads: readonly ContractRead<bigint>[];
+  /** Returns what was read. The states must include it. */
   getLiquidity(source: ChainState | undefined, destination: ChainState | undefined): Liquidity;
 }
 
@@ -47,14 +46,14 @@ function planBonderCredit(route: QuoteRoute, settings: FeeSettings): LiquidityPl
   if (bonder === undefined || !isAddress(bonder)) return createFixedPlan(UNKNOWN);
   const { l1Bridge, l2Bridge } = getTokenContracts(route, destination);
   const to = requireAddress(l1Bridge ?? l2Bridge);
-  const credit = { to, data: getCreditSelector + encodeWord(bonder) };
-  const debit = { to, data: getDebitSelector + encodeWord(bonder) };
+  const credit = createUintRead({ to, data: getCreditSelector + encodeWord(bonder) }, true);
+  const debit = createUintRead({ to, data: getDebitSelector + encodeWord(bonder) }, true);
   return {
-    sourceCalls: [],
-    destinationCalls: [credit, debit],
+    sourceReads: [],
+    destinationReads: [credit, debit],
     getLiquidity(_, destinationState) {
-      const creditAmount = destinationState?.findOptionalUint(getCallKey(credit));
-      const debitAmount = destinationState?.findOptionalUint(getCallKey(debit));
+      const creditAmount = destinationState?.find(credit);
+      const debitAmount = destinationState?.find(debit);
       if (creditAmount === undefined || debitAmount === undefined) return UNKNOWN;
       return { basis: "BONDER_CREDIT", available: creditAmount > debitAmount ? creditAmount - debitAmount : 0n };
     },
@@ -71,19 +70,19 @@ export function planBurnLimit({ network, source }: Pick<QuoteRoute, "network" | 
   const usdc = network.contracts.get("USDC")?.get(source.slug);
   const token = usdc?.l1CanonicalToken ?? usdc?.l2CanonicalToken;
   if (messenger === undefined || minter === undefined || typeof token !== "string") return createFixedPlan(UNKNOWN);
-  const localMinter = { to: messenger.toLowerCase(), data: localMinterSelector };
-  const burnLimit = { to: minter.toLowerCase(), data: burnLimitSelector + encodeWord(token) };
+  const localMinter = createUintRead({ to: messenger.toLowerCase(), data: localMinterSelector }, true);
+  const burnLimit = createUintRead({ to: minter.toLowerCase(), data: burnLimitSelector + encodeWord(token) }, true);
   return {
-    sourceCalls: [localMinter, burnLimit],
-    destinationCalls: [],
+    sourceReads: [localMinter, burnLimit],
+    destinationReads: [],
     getLiquidity(sourceState) {
-      const available = sourceState?.findOptionalUint(getCallKey(burnLimit));
-      const isCurrent = sourceState?.findOptionalUint(getCallKey(localMinter)) === BigInt(minter);
+      const available = sourceState?.find(burnLimit);
+      const isCurrent = sourceState?.find(localMinter) === BigInt(minter);
       return available === undefined || !isCurrent ? UNKNOWN : { basis: "CCTP_BURN_LIMIT", available };
     },
   };
 }
 
 function createFixedPlan(liquidity: Liquidity): LiquidityPlan {
-  return { sourceCalls: [], destinationCalls: [], getLiquidity: () => liquidity };
+  return { sourceReads: [], destinationReads: [], getLiquidity: () => liquidity };
 }

@@ -1,5 +1,4 @@
 import { encodeWord, isAddress, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
-import type { ContractCall } from "../../chain/abi/multicall.js";
 import { ServiceError } from "../../errors.js";
 import {
   buildSampleCctpMessage,
@@ -13,15 +12,16 @@ import { isCctpSymbol } from "../../hop/tokens.js";
 import type { PriceTable } from "../../prices/token-prices.js";
 import { CCTP_FALLBACK_GAS, CCTP_GAS_MARGIN, computeMinBonderFee, getBondFallbackGas } from "../math/fees.js";
 import type { BridgeSnapshot, CctpSnapshot, DeliveryCost, RouteSnapshot } from "../math/route-snapshot.js";
+import type { StableSwapPool } from "../math/stable-swap.js";
 import type { ChainState } from "./chain-state.js";
 import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
 import {
-  addOptionalCalls,
+  addContractReads,
+  type ContractRead,
+  createPoolRead,
   createReadSet,
+  createUintRead,
   type DeliveryTransaction,
-  getCallKey,
-  getDeliveryKey,
-  type PoolRef,
   type ReadSet,
 } from "./read-set.js";
 import { type LiquidityPlan, planLiquidity } from "./route-liquidity.js";
@@ -90,9 +90,7 @@ export function computeDeliveryCost(
 ): DeliveryCost {
   const { gasPrice } = state;
   if (gasPrice === undefined) throw new Error("the chain state has no gas price for a delivery");
-  const cost =
-    delivery === undefined ? { gas: fallbackGas, l1Fee: 0n } : state.getDeliveryGasCost(getDeliveryKey(delivery));
-  return { gasPrice, ...cost };
+  return { gasPrice, ...(delivery ? state.getDeliveryGasCost(delivery) : { gas: fallbackGas, l1Fee: 0n }) };
 }
 
 /** What quotes on one route read under one version of the fee settings, and how a snapshot is built from it. */
@@ -131,12 +129,11 @@ export function planRoute(route: QuoteRoute, settings: FeeSettings, attestation:
     throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${symbol}`);
   }
   const liquidity = planLiquidity(route, settings);
-  const { sourceCalls, destinationCalls, getLiquidity } = liquidity;
   const plan = isCctpSymbol(symbol) ? planCctp(route, settings, attestation, liquidity) : planBridge(route, settings);
   const full = {
-    sourceReadSet: addOptionalCalls(plan.sourceReadSet, sourceCalls),
-    destinationReadSet: addOptionalCalls(plan.destinationReadSet, destinationCalls),
-    getLiquidity,
+    sourceReadSet: addContractReads(plan.sourceReadSet, liquidity.sourceReads),
+    destinationReadSet: addContractReads(plan.destinationReadSet, liquidity.destinationReads),
+    getLiquidity: liquidity.getLiquidity,
   };
   return { ...plan, full };
 }
@@ -146,9 +143,9 @@ type BasicRoutePlan = Omit<RoutePlan, "full">;
 function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
   const { token, source, destination } = route;
   const hasPools = token.symbol !== TOKEN_WITHOUT_POOLS;
-  const sourcePool = hasPools ? findPool(route, source) : undefined;
-  const destinationPool = hasPools ? findPool(route, destination) : undefined;
-  const minFeeCall = buildMinBonderFeeCall(route);
+  const sourcePool = hasPools ? planPoolRead(route, source) : undefined;
+  const destinationPool = hasPools ? planPoolRead(route, destination) : undefined;
+  const contractMinFee = planMinBonderFeeRead(route);
   const delivery = source.isL1 ? undefined : buildBondTransaction(route, settings, hasPools);
 
   function buildBonderInputs(
@@ -158,10 +155,10 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
   ): BridgeSnapshot["bonder"] {
     if (destinationState === undefined) throw new Error("a bonded transfer needs the state of its destination");
     const tokenUsd = prices.getUsdPrice(token.symbol);
-    const contractMinFee = minFeeCall === undefined ? 0n : (sourceState?.getUint(getCallKey(minFeeCall)) ?? 0n);
+    const minFee = (contractMinFee && sourceState?.get(contractMinFee)) ?? 0n;
     const usdMinFee = computeMinBonderFee(tokenUsd, token.decimals);
     return {
-      minFee: isExemptFromMinFee(route) ? 0n : contractMinFee > usdMinFee ? contractMinFee : usdMinFee,
+      minFee: isExemptFromMinFee(route) ? 0n : minFee > usdMinFee ? minFee : usdMinFee,
       delivery: computeDeliveryCost(destinationState, delivery, getBondFallbackGas(destination.slug)),
       nativeUsd: prices.getUsdPrice(destination.nativeToken),
       tokenUsd,
@@ -169,16 +166,20 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
   }
 
   return {
-    sourceReadSet: createReadSet({ pool: sourcePool, uintCall: minFeeCall }),
-    destinationReadSet: createReadSet({ pool: destinationPool, delivery, includesGasPrice: !source.isL1 }),
+    sourceReadSet: createReadSet({ contractReads: [sourcePool ?? [], contractMinFee ?? []].flat() }),
+    destinationReadSet: createReadSet({
+      contractReads: [destinationPool ?? []].flat(),
+      delivery,
+      includesGasPrice: !source.isL1,
+    }),
     usdcSwapPool: undefined,
     pricedTokens: source.isL1 ? [] : [token.symbol, destination.nativeToken],
     buildSnapshot(sourceState, destinationState, prices): BridgeSnapshot {
       return {
         ...buildSnapshotBase(route, settings),
         kind: "bridge",
-        sourcePool: sourcePool === undefined ? undefined : sourceState?.getPool(sourcePool.address),
-        destinationPool: destinationPool === undefined ? undefined : destinationState?.getPool(destinationPool.address),
+        sourcePool: sourcePool && sourceState?.get(sourcePool),
+        destinationPool: destinationPool && destinationState?.get(destinationPool),
         bonder: source.isL1 ? undefined : buildBonderInputs(sourceState, destinationState, prices),
         relayerFee: getRelayerFee(route, settings),
       };
@@ -194,11 +195,11 @@ function planCctp(
   liquidity: LiquidityPlan,
 ): BasicRoutePlan {
   const { token, source, destination } = route;
-  const minFeeCall = buildCctpMinFeeCall(route);
+  const minFee = planCctpMinFeeRead(route);
   const delivery = attestation === undefined ? undefined : buildMintTransaction(route, attestation);
   const usdcSwapPool = token.symbol === "USDC.e" && !source.isL1 ? findUsdcSwapPool(source.slug) : undefined;
   return {
-    sourceReadSet: addOptionalCalls(createReadSet({ uintCall: minFeeCall }), liquidity.sourceCalls),
+    sourceReadSet: createReadSet({ contractReads: [minFee, ...liquidity.sourceReads] }),
     destinationReadSet: createReadSet({ delivery, includesGasPrice: true }),
     usdcSwapPool,
     pricedTokens: ["USDC", destination.nativeToken],
@@ -213,7 +214,7 @@ function planCctp(
         ...buildSnapshotBase(route, settings),
         kind: "cctp",
         burnLimit,
-        minBonderFee: sourceState.getUint(getCallKey(minFeeCall)),
+        minBonderFee: sourceState.get(minFee),
         sourceSwap: usdcSwapPool && (sourceState.findUniswapSwap(usdcSwapPool.address) ?? (() => undefined)),
         delivery: computeDeliveryCost(destinationState, delivery, CCTP_FALLBACK_GAS),
         nativeUsd: prices.getUsdPrice(destination.nativeToken),
@@ -236,10 +237,10 @@ function buildSnapshotBase(route: QuoteRoute, settings: FeeSettings) {
   };
 }
 
-/** Returns the token's pool on a chain; L1 has none. */
-function findPool(route: QuoteRoute, chain: Chain): PoolRef | undefined {
+/** Plans the read of the token's pool on a chain; L1 has none. */
+function planPoolRead(route: QuoteRoute, chain: Chain): ContractRead<StableSwapPool> | undefined {
   if (chain.isL1) return undefined;
-  return { address: requireAddress(getTokenContracts(route, chain).l2SaddleSwap), decimals: route.token.decimals };
+  return createPoolRead(requireAddress(getTokenContracts(route, chain).l2SaddleSwap), route.token.decimals);
 }
 
 // Which fees of the settings and contracts apply to a route. Each doc comment names the SDK function that it mirrors.
@@ -251,20 +252,21 @@ const minBonderFeeSelector = toFunctionSelector("minBonderFee()");
 const MIN_ETH_FEE_SLUGS = new Set(["gnosis", "polygon"]);
 
 /**
- * Returns the call for the source contract's minimum fee where the SDK applies it: for ETH from two chains, and on
- * testnets (SDK: getBonderFeeAbsolute).
+ * Plans the read of the source contract's minimum fee where the SDK applies it: for ETH from two chains, and on testnets
+ * (SDK: getBonderFeeAbsolute).
  */
-export function buildMinBonderFeeCall(route: QuoteRoute): ContractCall | undefined {
+export function planMinBonderFeeRead(route: QuoteRoute): ContractRead<bigint> | undefined {
   const { network, token, source } = route;
   const applies = network.slug !== "mainnet" || (token.symbol === "ETH" && MIN_ETH_FEE_SLUGS.has(source.slug));
   if (source.isL1 || !applies || isExemptFromMinFee(route)) return undefined;
-  return { to: requireAddress(getTokenContracts(route, source).l2Bridge), data: minBonderFeeAbsoluteSelector };
+  const to = requireAddress(getTokenContracts(route, source).l2Bridge);
+  return createUintRead({ to, data: minBonderFeeAbsoluteSelector });
 }
 
-/** Returns the call for the minimum fee of the source's CCTP bridge (SDK: getSendData for CCTP). */
-export function buildCctpMinFeeCall(route: QuoteRoute): ContractCall {
+/** Plans the read of the minimum fee of the source's CCTP bridge (SDK: getSendData for CCTP). */
+export function planCctpMinFeeRead(route: QuoteRoute): ContractRead<bigint> {
   const { cctpL1Bridge, cctpL2Bridge } = getTokenContracts(route, route.source);
-  return { to: requireAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector };
+  return createUintRead({ to: requireAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector });
 }
 
 /** DAI to gnosis has no minimum fee if requested as `DAI`, not as an alias (SDK: getBonderFeeAbsolute). */

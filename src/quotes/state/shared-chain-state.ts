@@ -9,7 +9,7 @@ import {
   type SharedCache,
   type SharedText,
 } from "../../shared-state/shared-cache.js";
-import { ChainState, type ChainStateValues, coversReadSet, type ReadTimestamps } from "./chain-state.js";
+import { ChainState, type ChainStateValues, type ReadTimestamps } from "./chain-state.js";
 import { type ChainStateEntry, findFreshState } from "./chain-state-entry.js";
 import type { ReadSet } from "./read-set.js";
 
@@ -123,9 +123,9 @@ export class SharedChainState {
     return state;
   }
 
-  #isUseful({ readAt, values }: ChainState, { readSet, refreshPolicy }: ChainStateEntry): boolean {
-    const ageMs = this.#cache.clocks.monotonicNow() - readAt;
-    return ageMs <= refreshPolicy.maxAgeMs && coversReadSet(values, readSet);
+  #isUseful(state: ChainState, { readSet, refreshPolicy }: ChainStateEntry): boolean {
+    const ageMs = this.#cache.clocks.monotonicNow() - state.readAt;
+    return ageMs <= refreshPolicy.maxAgeMs && state.covers(readSet);
   }
 
   async #readForAll(entries: readonly ChainStateEntry[], timeoutMs: number): Promise<Loaded<ChainState>> {
@@ -138,7 +138,7 @@ export class SharedChainState {
     }
     const state = await this.#cache.read([...readSets]);
     this.#cache.store(state);
-    const text = printChainState(state.values, key, randomUUID());
+    const text = printChainState(state, key, randomUUID());
     this.#last = { text, state };
     const ageMs = this.#cache.clocks.monotonicNow() - state.readAt;
     return { value: state, text, ttlMs: STATE_TTL_MS, ageMs, rank: Number(state.block.number) };
@@ -150,14 +150,14 @@ export class SharedChainState {
  * @param chainKey identifies the chain among all networks
  * @param readId tells the texts of two reads with equal results apart
  */
-export function printChainState(values: ChainStateValues, chainKey: string, readId: string): string {
-  const { readAt: _, readAtUnixSeconds: __, ...others } = values;
-  return printShared({ chain: chainKey, read: readId, values: others });
+export function printChainState(state: ChainStateValues, chainKey: string, readId: string): string {
+  const { block, gasPrice, values } = state;
+  return printShared({ chain: chainKey, read: readId, state: { block, gasPrice, values } });
 }
 
 /** @throws TypeError for the state of another chain */
 export function parseChainState(text: string, chainKey: string, timestamps: ReadTimestamps): ChainStateValues {
-  const { chain, values } = parseShared(text) as { readonly chain: string; readonly values: ChainStateValues };
+  const { chain, state } = parseShared(text) as { readonly chain: string; readonly state: ChainStateValues };
   if (chain !== chainKey) throw new TypeError("not the state of this chain");
-  return { ...values, ...timestamps };
+  return { ...state, ...timestamps };
 }

@@ -1,18 +1,7 @@
 import { decodeUintAt, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
-import type { ContractCall } from "../../chain/abi/multicall.js";
 import type { UsdcSwapPool } from "../../hop/cctp.js";
 import { getSqrtPriceAtTick, MAX_TICK, type UniswapV3Pool } from "../math/uniswap-v3.js";
-
-export interface TickWindowRead {
-  /** Calls to read in one block, by key. */
-  readonly calls: ReadonlyMap<string, ContractCall>;
-  /**
-   * Decodes the state, and centers the next read on its price.
-   * @param getReturnData return data of a call as 0x-prefixed hex; undefined if it reverted
-   * @returns undefined for responses that an initialized pool cannot return
-   */
-  decodePool(getReturnData: (key: string) => string | undefined): SwapPoolState | undefined;
-}
+import type { ContractRead } from "./read-set.js";
 
 /** The known part of a pool that swaps USDC.e, as plain data. */
 export interface SwapPoolState extends UniswapV3Pool {
@@ -43,44 +32,46 @@ const LIQUIDITY_NET_WORD_INDEX = 1;
  * pool has changed since the previous read, more is unknown until the next one. Only the choice of calls is a guess, never
  * a result.
  */
-export class UniswapTickWindow {
-  readonly pool: UsdcSwapPool;
+export class UniswapTickWindow implements ContractRead<SwapPoolState> {
+  readonly key: string;
+  /** Uniswap's Quoter contract can be asked instead. */
+  readonly isOptional = true;
+  readonly #feePips: bigint;
   readonly #zeroForOne: boolean;
   readonly #direction: 1 | -1;
   #centerWord: number;
   #ticks: readonly number[] = [];
 
-  constructor(pool: UsdcSwapPool) {
-    this.pool = pool;
-    this.#zeroForOne = BigInt(pool.bridgedUsdc) < BigInt(pool.nativeUsdc);
+  constructor({ address, feePips, bridgedUsdc, nativeUsdc }: UsdcSwapPool) {
+    this.key = address;
+    this.#feePips = feePips;
+    this.#zeroForOne = BigInt(bridgedUsdc) < BigInt(nativeUsdc);
     this.#direction = this.#zeroForOne ? -1 : 1;
     this.#centerWord = this.#zeroForOne ? 0 : -1;
   }
 
   /** Plans the next read. Each decoded read tells the next one where the price is and which ticks exist. */
-  planRead(): TickWindowRead {
-    const { address: to } = this.pool;
+  plan(): ReturnType<ContractRead<SwapPoolState>["plan"]> {
     const [ticks, centerWord] = [this.#ticks, this.#centerWord];
     const wordPositions = Array.from(
       { length: WORDS_BEHIND + 1 + WORDS_AHEAD },
       (_, index) => centerWord + this.#direction * (index - WORDS_BEHIND),
     );
-    const calls = new Map<string, ContractCall>([
-      [`${to} slot0`, { to, data: slot0Selector }],
-      [`${to} liquidity`, { to, data: liquiditySelector }],
-      [`${to} spacing`, { to, data: tickSpacingSelector }],
-      ...wordPositions.map(
-        (position) => [`${to} word ${position}`, { to, data: tickBitmapSelector + encodeInt256(position) }] as const,
-      ),
-      ...ticks.map((tick) => [`${to} tick ${tick}`, { to, data: ticksSelector + encodeInt256(tick) }] as const),
-    ]);
-    const decodePool: TickWindowRead["decodePool"] = (getReturnData) => {
-      const getPoolData = (key: string) => getReturnData(`${to} ${key}`) ?? "0x";
-      const state = this.#decode(wordPositions, ticks, getPoolData);
-      if (state !== undefined) this.follow(state);
-      return state;
+    const data = [
+      slot0Selector,
+      liquiditySelector,
+      tickSpacingSelector,
+      ...wordPositions.map((position) => tickBitmapSelector + encodeInt256(position)),
+      ...ticks.map((tick) => ticksSelector + encodeInt256(tick)),
+    ];
+    return {
+      calls: data.map((calldata) => ({ to: this.key, data: calldata })),
+      decode: (returnData) => {
+        const state = this.#decode(wordPositions, ticks, returnData);
+        if (state !== undefined) this.follow(state);
+        return state;
+      },
     };
-    return { calls, decodePool };
   }
 
   /** Centers the next read on the price of a state, which this process or another one has read. */
@@ -98,29 +89,32 @@ export class UniswapTickWindow {
   #decode(
     wordPositions: readonly number[],
     ticks: readonly number[],
-    getReturnData: (key: string) => string,
+    [slot0, liquidityData, spacingData, ...others]: readonly (string | undefined)[],
   ): SwapPoolState | undefined {
-    const findUint = (key: string, wordIndex = 0): bigint | undefined => decodeUintAt(getReturnData(key), wordIndex);
-    const findInt = (key: string, wordIndex: number): bigint | undefined => {
-      const value = findUint(key, wordIndex);
-      return value === undefined ? undefined : BigInt.asIntN(256, value);
-    };
-    const tick = ifInRange(BigInt(-MAX_TICK), findInt("slot0", 1), BigInt(MAX_TICK - 1));
-    const liquidity = ifInRange(0n, findUint("liquidity"), (1n << 128n) - 1n);
-    const spacing = ifInRange(1n, findInt("spacing", 0), MAX_TICK_SPACING);
+    const words = others.slice(0, wordPositions.length);
+    const tickData = others.slice(wordPositions.length);
+    const tick = ifInRange(BigInt(-MAX_TICK), decodeIntAt(slot0, 1), BigInt(MAX_TICK - 1));
+    const liquidity = ifInRange(0n, decodeUintAt(liquidityData ?? "0x", 0), (1n << 128n) - 1n);
+    const spacing = ifInRange(1n, decodeIntAt(spacingData, 0), MAX_TICK_SPACING);
     if (tick === undefined || liquidity === undefined || spacing === undefined) return undefined;
     const [lowest, highest] = [getSqrtPriceAtTick(Number(tick)), getSqrtPriceAtTick(Number(tick) + 1)];
-    const sqrtPriceX96 = ifInRange(lowest, findUint("slot0"), highest);
+    const sqrtPriceX96 = ifInRange(lowest, decodeUintAt(slot0 ?? "0x", 0), highest);
     if (sqrtPriceX96 === undefined) return undefined;
     return {
       zeroForOne: this.#zeroForOne,
       sqrtPriceX96,
       tick: Number(tick),
       liquidity,
-      feePips: this.pool.feePips,
+      feePips: this.#feePips,
       tickSpacing: Number(spacing),
-      bitmapWords: collectDefined(wordPositions, (position) => findUint(`word ${position}`)),
-      liquidityNet: collectDefined(ticks, (index) => findInt(`tick ${index}`, LIQUIDITY_NET_WORD_INDEX)),
+      bitmapWords: collectDefined(
+        wordPositions,
+        words.map((data) => decodeUintAt(data ?? "0x", 0)),
+      ),
+      liquidityNet: collectDefined(
+        ticks,
+        tickData.map((data) => decodeIntAt(data, LIQUIDITY_NET_WORD_INDEX)),
+      ),
     };
   }
 }
@@ -134,13 +128,20 @@ function findInitializedTicks(words: ReadonlyMap<number, bigint>): number[] {
   );
 }
 
-/** Returns the values of the keys that have one. */
-function collectDefined(
-  keys: readonly number[],
-  findValue: (key: number) => bigint | undefined,
-): ReadonlyMap<number, bigint> {
-  const pairs = keys.map((key) => [key, findValue(key)] as const);
-  return new Map(pairs.filter((pair): pair is readonly [number, bigint] => pair[1] !== undefined));
+/** Returns the values by the keys at the same places, without those that are undefined. */
+function collectDefined(keys: readonly number[], values: readonly (bigint | undefined)[]): ReadonlyMap<number, bigint> {
+  return new Map(
+    keys.flatMap((key, index) => {
+      const value = values[index];
+      return value === undefined ? [] : [[key, value] as const];
+    }),
+  );
+}
+
+/** Decodes the n-th word of a result as a signed integer; undefined past the end. */
+function decodeIntAt(data: string | undefined, index: number): bigint | undefined {
+  const value = decodeUintAt(data ?? "0x", index);
+  return value === undefined ? undefined : BigInt.asIntN(256, value);
 }
 
 function ifInRange(min: bigint, value: bigint | undefined, max: bigint): bigint | undefined {

@@ -1,5 +1,6 @@
 import { getNetwork, type NetworkSlug } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
+import { ChainState, type ChainStateValues } from "../../../src/quotes/state/chain-state.js";
 import type { QuoteRoute } from "../../../src/quotes/state/quote-request.js";
 
 /** Returns a route by the names of its token and chains. */
@@ -22,4 +23,14 @@ export function findQuoteRoute(
 /** Returns the address of a token's contract on mainnet, in lower case. */
 export function addressOf(token: string, slug: string, name: string): string {
   return String(getNetwork("mainnet").contracts.get(token)?.get(slug)?.[name]).toLowerCase();
+}
+
+/** Creates the state of a chain in which these values were read. */
+export function createChainState(
+  values: Iterable<readonly [key: string, value: unknown]> = [],
+  more: Partial<ChainStateValues> = {},
+): ChainState {
+  const block = { number: 1n, timeSeconds: 1n };
+  const state = { block, readAt: 0, readAtUnixSeconds: 0, gasPrice: undefined, values: new Map(values), ...more };
+  return new ChainState(state, "polygon");
 }

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { BurnLimits } from "../../../src/quotes/burn-limits.js";
-import { ChainState } from "../../../src/quotes/state/chain-state.js";
-import { getCallKey } from "../../../src/quotes/state/read-set.js";
+import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import { planBurnLimit } from "../../../src/quotes/state/route-liquidity.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
+import { createChainState } from "../../support/stubs/quote-routes.js";
 
 const mainnet = getNetwork("mainnet");
 const CCTP_CHAINS = ["arbitrum", "base", "ethereum", "optimism", "polygon"];
@@ -31,19 +31,8 @@ function setup(burnLimit: (slug: string) => bigint | undefined = () => undefined
 function readState(minter: bigint, limit: bigint | undefined): ChainState {
   const source = mainnet.chains.get("optimism");
   if (source === undefined) throw new Error("no such chain");
-  const keys = planBurnLimit({ network: mainnet, source }).sourceCalls.map(getCallKey);
-  return createState(new Map(keys.map((key, index) => [key, [minter, limit][index]])));
-}
-
-function createState(optionalUints: ReadonlyMap<string, bigint | undefined>): ChainState {
-  return new ChainState(
-    {
-      block: { number: 1n, timeSeconds: 1n },
-      ...{ readAt: 0, readAtUnixSeconds: 0, gasPrice: undefined, pools: new Map(), uints: new Map() },
-      ...{ optionalUints, deliveries: new Map(), swapPools: new Map() },
-    },
-    "optimism",
-  );
+  const { sourceReads } = planBurnLimit({ network: mainnet, source });
+  return createChainState(sourceReads.map(({ key }, index) => [key, [minter, limit][index]]));
 }
 
 test("reads the limits that no quote reads, every ten minutes", async () => {
@@ -72,7 +61,7 @@ test("takes the limits that quotes read", () => {
   limits.record("gnosis", readState(minter, 0n));
   expect([...limits.toUsdc()]).toEqual([["optimism", 0]]);
   // A state of routes of other tokens.
-  limits.record("optimism", createState(new Map()));
+  limits.record("optimism", createChainState());
   expect(limits.toUsdc().get("optimism")).toBe(0);
   limits.refreshStale();
   expect(reads).not.toContain("optimism");

@@ -7,19 +7,12 @@ import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
-import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { createUintRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
 const chain = { ...polygon, multicallAddress: undefined };
-const READ_SET: ReadSet = {
-  pools: new Map(),
-  uintCalls: new Map(),
-  optionalUintCalls: new Map(),
-  deliveries: new Map(),
-  tickWindows: new Map(),
-  includesGasPrice: true,
-};
+const READ_SET: ReadSet = { ...EMPTY_READ_SET, includesGasPrice: true };
 const POLICY = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 
 beforeEach(() => {
@@ -434,8 +427,8 @@ test("close stops the background refreshes", async () => {
 });
 
 describe("incomplete state", () => {
-  const KEY = "a number";
-  const readSet = { ...READ_SET, uintCalls: new Map([[KEY, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
+  const read = createUintRead({ to: `0x${"a1".repeat(20)}`, data: "0x12345678" });
+  const readSet = { ...READ_SET, contractReads: new Map([[read.key, read]]) };
 
   test("does not replace older state, and is an error without any", async () => {
     const { state, cache } = setup();
@@ -449,7 +442,7 @@ describe("incomplete state", () => {
     expect(await resolveGasPrice(subscription.get())).toBe(first);
     const cached = subscription.get();
     if (cached instanceof Promise) throw new Error("the state is not cached");
-    expect(cached.getUint(KEY)).toBe(first);
+    expect(cached.get(read)).toBe(first);
     cache.close();
   });
 });

@@ -2,31 +2,28 @@ import { describe, expect, test } from "vitest";
 import type { Chain } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import {
-  asStalledEntry,
+  type ChainStateEntry,
   computeRefreshDelayMs,
   computeRefreshPolicy,
   computeStaleWaitMs,
-  createChainStateEntry,
-  createJointChainStateEntry,
   findFreshState,
   findStaleState,
   isEvictable,
   isRecentlyRequested,
   storeIfNewer,
+  toStalledPolicy,
 } from "../../../../src/quotes/state/chain-state-entry.js";
-import { createReadSet, type ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { EMPTY_READ_SET } from "../../../../src/quotes/state/read-set.js";
 
-const READ_SET = createReadSet({ includesGasPrice: true }) as ReadSet;
 const POLICY = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 const NOW = 1_000_000;
 
 const createState = (blockNumber: bigint, readAt: number) => ({ block: { number: blockNumber }, readAt }) as ChainState;
 
-function createEntry(state?: ChainState) {
-  const entry = createChainStateEntry("key", READ_SET, POLICY);
-  entry.state = state;
-  return entry;
-}
+const createEntry = (state?: ChainState): ChainStateEntry => ({
+  ...{ readSet: EMPTY_READ_SET, parts: [EMPTY_READ_SET], refreshPolicy: POLICY, state },
+  ...{ failedAt: Number.NEGATIVE_INFINITY, requestedAt: Number.NEGATIVE_INFINITY },
+});
 
 describe("cached state", () => {
   test.each([
@@ -85,36 +82,14 @@ describe("the refresh policy of a route", () => {
     expect([policy.refreshMs, policy.maxAgeMs, policy.maxStaleMs]).toEqual(expected);
   });
 
-  test("is the strictest of all for what they read jointly, which is known by policy and read set", () => {
-    const first = createChainStateEntry("first", READ_SET, { refreshMs: 1_000, maxAgeMs: 9_000, maxStaleMs: 30_000 });
-    const second = createChainStateEntry("second", READ_SET, { refreshMs: 3_000, maxAgeMs: 4_000, maxStaleMs: 20_000 });
-    const state = createState(1n, NOW);
-    const joint = createJointChainStateEntry([first, second], state);
-    expect(joint).toMatchObject({
-      refreshPolicy: { refreshMs: 1_000, maxAgeMs: 4_000, maxStaleMs: 20_000 },
-      parts: [READ_SET, READ_SET],
-      state,
-    });
-    const createKey = (...members: Parameters<typeof createJointChainStateEntry>[0]) =>
-      createJointChainStateEntry(members, undefined).key;
-    expect(createKey(second, first)).toBe(joint.key);
-    expect(createKey(first, first)).not.toBe(joint.key);
-    const more = createReadSet({ uintCall: { to: "0x1", data: "0x2" } }) as ReadSet;
-    const third = createChainStateEntry("third", more, second.refreshPolicy);
-    expect(createKey(first, third)).not.toBe(joint.key);
-  });
-
   test.each([
     [12_000, 24_000, 1_500, 3_000],
     [1_000, 2_000, 1_000, 2_000],
   ])("is at most 1.5 s and 3 s while the chain is stalled: %i and %i ms", (refreshMs, maxAgeMs, ...expected) => {
-    const policy = { refreshMs, maxAgeMs, maxStaleMs: 30_000 };
-    const entry = createChainStateEntry("key", READ_SET, policy);
-    entry.state = createState(1n, NOW);
-    const [stalledRefreshMs, stalledMaxAgeMs] = expected;
-    const refreshPolicy = { refreshMs: stalledRefreshMs, maxAgeMs: stalledMaxAgeMs, maxStaleMs: 30_000 };
-    expect(asStalledEntry(entry)).toEqual({ ...entry, refreshPolicy });
-    expect(entry.refreshPolicy).toBe(policy);
+    const stalled = toStalledPolicy({ refreshMs, maxAgeMs, maxStaleMs: 30_000 });
+    expect([stalled.refreshMs, stalled.maxAgeMs, stalled.maxStaleMs]).toEqual([...expected, 30_000]);
+    const entry = createEntry(createState(1n, NOW - stalled.maxAgeMs - 1));
+    expect(findFreshState(entry, NOW, stalled)).toBeUndefined();
   });
 });
 
@@ -128,12 +103,12 @@ describe("an entry", () => {
   });
 
   test("is due for a refresh after half its interval since the last read or failure", () => {
-    expect(computeRefreshDelayMs(createEntry(), NOW)).toBe(0);
+    expect(computeRefreshDelayMs(createEntry(), POLICY, NOW)).toBe(0);
     const entry = createEntry(createState(1n, NOW - 999));
-    expect(computeRefreshDelayMs(entry, NOW)).toBe(1_001);
-    expect(computeRefreshDelayMs(entry, NOW + 1)).toBe(0);
+    expect(computeRefreshDelayMs(entry, POLICY, NOW)).toBe(1_001);
+    expect(computeRefreshDelayMs(entry, POLICY, NOW + 1)).toBe(0);
     entry.failedAt = NOW;
-    expect(computeRefreshDelayMs(entry, NOW + 1)).toBe(1_999);
+    expect(computeRefreshDelayMs(entry, POLICY, NOW + 1)).toBe(1_999);
   });
 });
 

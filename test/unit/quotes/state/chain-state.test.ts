@@ -1,19 +1,27 @@
 import { describe, expect, test } from "vitest";
 import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
+import { type ChainStateValues, captureReadTimestamps } from "../../../../src/quotes/state/chain-state.js";
 import {
-  ChainState,
-  type ChainStateValues,
-  captureReadTimestamps,
-  coversReadSet,
-} from "../../../../src/quotes/state/chain-state.js";
-import { EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
+  createPoolRead,
+  createReadSet,
+  createUintRead,
+  EMPTY_READ_SET,
+  getDeliveryKey,
+  type ReadSet,
+} from "../../../../src/quotes/state/read-set.js";
 import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
+import { createChainState } from "../../../support/stubs/quote-routes.js";
 
 const swapPool = findUsdcSwapPool("polygon");
 if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
 
 const pool = { decimals: 6, balances: [1n, 2n] as const, aPrecise: 20_000n, swapFee: 0n };
-const call = { to: "0xbb", data: "0x01" };
+const poolRead = createPoolRead("0xaa", 6);
+const uintRead = createUintRead({ to: "0xbb", data: "0x01" });
+const [valid, invalid] = ["0x02", "0x03"].map((data) => createUintRead({ to: "0xbb", data }, true)) as [
+  typeof uintRead,
+  typeof uintRead,
+];
 const delivery = {
   ...{ from: undefined, to: "0xdd", calldata: "0x03", deadlineSeconds: undefined },
   ...{ fallbackGas: 1n, gasMargin: 0n, hasL1Fee: false },
@@ -26,111 +34,74 @@ const swapState = {
   ]),
   liquidityNet: new Map([[5, 1n]]),
 };
-const values: ChainStateValues = {
-  block: { number: 11n, timeSeconds: 12n },
-  readAt: 13,
-  readAtUnixSeconds: 14,
-  gasPrice: 15n,
-  pools: new Map([["pool", pool]]),
-  uints: new Map([["uint", 16n]]),
-  optionalUints: new Map([
-    ["valid", 17n],
-    ["invalid", undefined],
-  ]),
-  deliveries: new Map([["delivery", { gas: 18n, l1Fee: 19n }]]),
-  swapPools: new Map([
-    ["known", swapState],
-    ["without ticks", { ...swapState, liquidityNet: new Map() }],
-    ["invalid", undefined],
-  ]),
-};
-const readSet: ReadSet = {
-  pools: new Map([["pool", { address: "0xaa", decimals: 6 }]]),
-  uintCalls: new Map([["uint", call]]),
-  optionalUintCalls: new Map([
-    ["valid", call],
-    ["invalid", call],
-  ]),
-  deliveries: new Map([["delivery", delivery]]),
-  tickWindows: new Map([
-    ["known", new UniswapTickWindow(swapPool)],
-    ["invalid", new UniswapTickWindow(swapPool)],
-  ]),
+const window = new UniswapTickWindow(swapPool);
+const values = new Map<string, unknown>([
+  [poolRead.key, pool],
+  [uintRead.key, 16n],
+  [valid.key, 17n],
+  [invalid.key, undefined],
+  [getDeliveryKey(delivery), { gas: 18n, l1Fee: 19n }],
+  [swapPool.address, swapState],
+  ["without ticks", { ...swapState, liquidityNet: new Map() }],
+  ["invalid", undefined],
+]);
+const readSet = createReadSet({
+  contractReads: [poolRead, uintRead, valid, invalid, window],
+  delivery,
   includesGasPrice: true,
-};
-/** The values without one of each kind. */
-const gaps: readonly Partial<ChainStateValues>[] = [
-  { pools: new Map() },
-  { uints: new Map() },
-  { deliveries: new Map() },
-  { gasPrice: undefined },
-];
+}) as ReadSet;
+const times = { block: { number: 11n, timeSeconds: 12n }, readAt: 13, readAtUnixSeconds: 14, gasPrice: 15n };
 const invalidResponse = expect.objectContaining({
   reason: "UPSTREAM_UNAVAILABLE",
   message: "polygon returned an invalid response for a Hop contract",
 });
 
 describe("the state of a chain", () => {
-  const state = new ChainState(values, "polygon");
+  const state = createChainState(values, times);
 
   test("has what was read", () => {
-    const { block, readAt, readAtUnixSeconds, gasPrice } = values;
-    expect(state).toMatchObject({ block, readAt, readAtUnixSeconds, gasPrice });
-    expect(state.getPool("pool")).toBe(pool);
-    expect(state.getUint("uint")).toBe(16n);
-    expect(state.getDeliveryGasCost("delivery")).toEqual({ gas: 18n, l1Fee: 19n });
-    expect([state.findOptionalUint("valid"), state.findOptionalUint("invalid")]).toEqual([17n, undefined]);
+    expect(state).toMatchObject(times);
+    expect([state.get(poolRead), state.get(uintRead), state.getDeliveryGasCost(delivery)]).toEqual([
+      ...[pool, 16n],
+      { gas: 18n, l1Fee: 19n },
+    ]);
+    expect([state.find(valid), state.find(invalid)]).toEqual([17n, undefined]);
   });
 
   test("fails where a value is needed that was not read", () => {
-    expect(() => state.getPool("other")).toThrow(invalidResponse);
-    expect(() => state.getUint("other")).toThrow(invalidResponse);
-    expect(() => state.getDeliveryGasCost("other")).toThrow(invalidResponse);
-    expect(state.findOptionalUint("other")).toBeUndefined();
+    const other = createUintRead({ to: "0xbb", data: "0xff" });
+    for (const read of [other, invalid]) expect(() => state.get(read)).toThrow(invalidResponse);
+    expect(() => state.getDeliveryGasCost({ ...delivery, to: "0xde" })).toThrow(invalidResponse);
+    expect(state.find(other)).toBeUndefined();
   });
 
-  test("computes the swaps of pools whose responses were valid", () => {
-    expect(state.findUniswapSwap("known")?.(1_000_000n)).toBe(999_899n);
-    expect(state.findUniswapSwap("invalid")).toBeUndefined();
-    expect(state.findUniswapSwap("other")).toBeUndefined();
-    expect(["known", "without ticks", "invalid", "other"].map((pool) => state.hasTicks(pool))).toEqual([
-      true,
-      false,
-      false,
-      false,
-    ]);
+  test("computes the swaps of pools whose responses were valid, with one calculator each", () => {
+    const swap = state.findUniswapSwap(window.key);
+    expect(swap?.(1_000_000n)).toBe(999_899n);
+    expect(state.findUniswapSwap(window.key)).toBe(swap);
+    expect(["invalid", "other"].map((address) => state.findUniswapSwap(address))).toEqual([undefined, undefined]);
+    const addresses = [window.key, "without ticks", "invalid", "other"];
+    expect(addresses.map((address) => state.hasTicks(address))).toEqual([true, false, false, false]);
   });
 });
 
-describe("values that another process has read", () => {
-  test("cover a read set with all their keys, also those of invalid responses", () => {
-    expect(coversReadSet(values, readSet)).toBe(true);
-    expect(coversReadSet(values, EMPTY_READ_SET)).toBe(true);
+describe("a read set", () => {
+  const covers = (gap: Partial<ChainStateValues>, reads = readSet) => {
+    const state = createChainState(values, { ...times, ...gap });
+    if (state.covers(reads)) expect(() => state.assertCovers(reads)).not.toThrow();
+    else expect(() => state.assertCovers(reads)).toThrow(invalidResponse);
+    return state.covers(reads);
+  };
+
+  test("is covered if all was read, also by invalid responses to optional reads", () => {
+    expect([covers({}), covers({}, EMPTY_READ_SET)]).toEqual([true, true]);
+    expect(covers({ gasPrice: undefined }, { ...readSet, includesGasPrice: false })).toBe(true);
   });
 
-  test.each([...gaps, { optionalUints: new Map([["valid", 17n]]) }, { swapPools: new Map([["known", swapState]]) }])(
-    "do not cover it with a gap: %o",
-    (gap) => {
-      expect(coversReadSet({ ...values, ...gap }, readSet)).toBe(false);
-    },
-  );
-
-  test("need a gas price only where one is read", () => {
-    expect(coversReadSet({ ...values, gasPrice: undefined }, { ...readSet, includesGasPrice: false })).toBe(true);
-  });
-});
-
-describe("a quote", () => {
-  const assertCovers = (gap: Partial<ChainStateValues>, reads: ReadSet) =>
-    new ChainState({ ...values, ...gap }, "polygon").assertCovers(reads);
-
-  test("can be computed without optional values and swaps", () => {
-    expect(() => assertCovers({ optionalUints: new Map(), swapPools: new Map() }, readSet)).not.toThrow();
-    expect(() => assertCovers({ gasPrice: undefined }, { ...readSet, includesGasPrice: false })).not.toThrow();
-  });
-
-  test.each(gaps)("cannot be computed without a value that it needs: %o", (gap) => {
-    expect(() => assertCovers(gap, readSet)).toThrow(invalidResponse);
+  test("is not covered where one of its values or the gas price is missing", () => {
+    expect(covers({ gasPrice: undefined })).toBe(false);
+    for (const missing of [...readSet.contractReads.keys(), ...readSet.deliveries.keys()])
+      expect(covers({ values: new Map([...values].filter(([key]) => key !== missing)) }), missing).toBe(false);
   });
 });
 

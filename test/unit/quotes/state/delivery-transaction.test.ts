@@ -2,14 +2,13 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { buildSampleCctpMessage } from "../../../../src/hop/cctp.js";
 import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
-import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { encodeDeliveryCalldata, getDeliveryKey } from "../../../../src/quotes/state/read-set.js";
 import {
   buildBondTransaction,
   buildMintTransaction,
   computeDeliveryCost,
 } from "../../../../src/quotes/state/route-plan.js";
-import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
+import { addressOf, createChainState, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const abi = new utils.Interface([
   "function bondWithdrawal(address recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee)",
@@ -109,11 +108,7 @@ describe("the cost of a delivery", () => {
   const delivery = buildMintTransaction(findQuoteRoute("USDC", "polygon", "optimism"), "0x5a");
   if (delivery === undefined) throw new Error("it can be estimated");
   const state = (gasPrice: bigint | undefined) =>
-    ({
-      gasPrice,
-      getDeliveryGasCost: (key: string) =>
-        key === getDeliveryKey(delivery) ? { gas: 90_000n, l1Fee: 5n } : { gas: 0n, l1Fee: 0n },
-    }) as ChainState;
+    createChainState([[getDeliveryKey(delivery), { gas: 90_000n, l1Fee: 5n }]], { gasPrice });
 
   test("is what was read for it", () => {
     expect(computeDeliveryCost(state(7n), delivery, 1n)).toEqual({ gasPrice: 7n, gas: 90_000n, l1Fee: 5n });

@@ -7,12 +7,11 @@ import { getNetwork } from "../../../../src/hop/networks.js";
 import { getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
 import { readChainState } from "../../../../src/quotes/state/read-chain-state.js";
 import {
-  addOptionalCalls,
-  addTickWindow,
+  createPoolRead,
   createReadSet,
+  createUintRead,
   type DeliveryTransaction,
   EMPTY_READ_SET,
-  getCallKey,
   getDeliveryKey,
   type ReadSet,
 } from "../../../../src/quotes/state/read-set.js";
@@ -34,8 +33,9 @@ const encodeWords = (...words: readonly (bigint | number)[]): string =>
 
 const POOL = `0x${"aa".repeat(20)}`;
 const BRIDGE = `0x${"bb".repeat(20)}`;
-const minFee = { to: BRIDGE, data: selectorOf("minBonderFee()") };
-const credit = { to: BRIDGE, data: selectorOf("credit()") };
+const pool = createPoolRead(POOL, 6);
+const minFee = createUintRead({ to: BRIDGE, data: selectorOf("minBonderFee()") });
+const credit = createUintRead({ to: BRIDGE, data: selectorOf("credit()") }, true);
 const delivery: DeliveryTransaction = {
   from: `0x${"cc".repeat(20)}`,
   to: `0x${"dd".repeat(20)}`,
@@ -53,8 +53,8 @@ const contracts: Readonly<Record<string, string>> = {
   [`${POOL} ${abi.encodeFunctionData("getTokenBalance", [1])}`]: encodeWords(102),
   [`${POOL} ${selectorOf("getAPrecise()")}`]: encodeWords(103),
   [`${POOL} ${selectorOf("swapStorage()")}`]: encodeWords(1, 2, 3, 4, 104, 6, 7, 8),
-  [getCallKey(minFee)]: encodeWords(105),
-  [getCallKey(credit)]: encodeWords(106),
+  [minFee.key]: encodeWords(105),
+  [`${BRIDGE} ${selectorOf("credit()")}`]: encodeWords(106),
 };
 
 interface StubOptions {
@@ -104,31 +104,25 @@ function setup(options: StubOptions = {}) {
   };
   const timestamps = { readAt: 13, readAtUnixSeconds: 1_000 };
   const { signal } = new AbortController();
-  const readState = (...readSets: ReadSet[]) => readChainState(client, chain, readSets, { ...timestamps, signal });
-  return {
-    batches,
-    chain,
-    read: async (...readSets: ReadSet[]) => (await readState(...readSets)).values,
-    readState,
-  };
+  const read = (...readSets: ReadSet[]) => readChainState(client, chain, readSets, { ...timestamps, signal });
+  return { batches, chain, read };
 }
 
 describe("a read of a chain", () => {
   test("gets what several routes read, in one request and of one block", async () => {
     const { batches, read } = setup();
-    const pool = createReadSet({ pool: { address: POOL, decimals: 6 } });
-    const fees = createReadSet({ uintCall: minFee, delivery, includesGasPrice: true });
-    const values = await read(pool ?? EMPTY_READ_SET, addOptionalCalls(fees, [credit]) ?? EMPTY_READ_SET);
-    expect(values).toEqual({
+    const fees = readSetOf({ contractReads: [minFee, credit], delivery, includesGasPrice: true });
+    expect(await read(readSetOf({ contractReads: [pool] }), fees)).toMatchObject({
       block: { number: 20n, timeSeconds: 1_700_000_000n },
       readAt: 13,
       readAtUnixSeconds: 1_000,
       gasPrice: 7n,
-      pools: new Map([[POOL, { decimals: 6, balances: [101n, 102n], aPrecise: 103n, swapFee: 104n }]]),
-      uints: new Map([[getCallKey(minFee), 105n]]),
-      optionalUints: new Map([[getCallKey(credit), 106n]]),
-      deliveries: new Map([[getDeliveryKey(delivery), { gas: 150n, l1Fee: 0n }]]),
-      swapPools: new Map(),
+      values: new Map<string, unknown>([
+        [POOL, { decimals: 6, balances: [101n, 102n], aPrecise: 103n, swapFee: 104n }],
+        [minFee.key, 105n],
+        [credit.key, 106n],
+        [getDeliveryKey(delivery), { gas: 150n, l1Fee: 0n }],
+      ]),
     });
     expect(batches).toHaveLength(1);
   });
@@ -151,7 +145,7 @@ describe("a read of a chain", () => {
     const swapPool = findUsdcSwapPool("polygon");
     if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
     const to = swapPool.address.toLowerCase();
-    const { readState } = setup({
+    const { read } = setup({
       contracts: {
         [`${to} ${selectorOf("slot0()")}`]: encodeWords(getSqrtPriceAtTick(0), 0),
         [`${to} ${selectorOf("liquidity()")}`]: encodeWords(10n ** 15n),
@@ -160,7 +154,7 @@ describe("a read of a chain", () => {
         [`${to} ${selectorOf("tickBitmap(int16)")}${encodeWords(-1).slice(2)}`]: encodeWords(0),
       },
     });
-    const state = await readState(addTickWindow(undefined, new UniswapTickWindow(swapPool)));
+    const state = await read(readSetOf({ contractReads: [new UniswapTickWindow(swapPool)] }));
     expect(state.findUniswapSwap(swapPool.address)?.(1_000_000n)).toBe(999_899n);
   });
 });
@@ -168,17 +162,13 @@ describe("a read of a chain", () => {
 describe("an invalid response", () => {
   test.each(Object.keys(contracts).slice(0, 4))("leaves out the pool of which %s reverts, alone", async (missing) => {
     const { [missing]: _, ...others } = contracts;
-    const readSet = readSetOf({ pool: { address: POOL, decimals: 6 }, uintCall: minFee });
-    const { pools, uints } = await setup({ contracts: others }).read(readSet);
-    expect(pools).toEqual(new Map());
-    expect(uints).toEqual(new Map([[getCallKey(minFee), 105n]]));
+    const { values } = await setup({ contracts: others }).read(readSetOf({ contractReads: [pool, minFee] }));
+    expect(values).toEqual(new Map([[minFee.key, 105n]]));
   });
 
   test("leaves out a fee, and tells that an optional value could not be read", async () => {
-    const readSet = addOptionalCalls(readSetOf({ uintCall: minFee }), [credit]) ?? EMPTY_READ_SET;
-    const { uints, optionalUints } = await setup({ contracts: {} }).read(readSet);
-    expect(uints).toEqual(new Map());
-    expect(optionalUints).toEqual(new Map([[getCallKey(credit), undefined]]));
+    const { values } = await setup({ contracts: {} }).read(readSetOf({ contractReads: [minFee, credit] }));
+    expect(values).toEqual(new Map([[credit.key, undefined]]));
   });
 
   test.each([[{ result: null }], [{ result: "7" }], [{ result: "0x" }], [REVERT]])(
@@ -213,8 +203,8 @@ describe("the gas of a delivery", () => {
     const estimateGas = ({ to }: { readonly to: string }): RpcCallResult =>
       to === other.to ? REVERT : { result: to === invalid.to ? "100" : "0x64" };
     const readSets = [other, invalid, delivery].map((each) => readSetOf({ delivery: each, includesGasPrice: true }));
-    const { deliveries } = await setup({ estimateGas }).read(...readSets);
-    expect(deliveries).toEqual(
+    const { values } = await setup({ estimateGas }).read(...readSets);
+    expect(values).toEqual(
       new Map([
         [getDeliveryKey(other), { gas: 1_000n, l1Fee: 0n }],
         [getDeliveryKey(delivery), { gas: 150n, l1Fee: 0n }],
@@ -235,9 +225,9 @@ describe("the L1 fee of a delivery", () => {
     };
     const { batches, read } = setup({ slug: "optimism", getL1Fee });
     const free = { ...delivery, to: `0x${"ee".repeat(20)}` };
-    const { deliveries } = await read(readSet, readSetOf({ delivery: free }));
-    expect(deliveries.get(getDeliveryKey(charged))).toEqual({ gas: 150n, l1Fee: 9n });
-    expect(deliveries.get(getDeliveryKey(free))).toEqual({ gas: 150n, l1Fee: 0n });
+    const { values } = await read(readSet, readSetOf({ delivery: free }));
+    expect(values.get(getDeliveryKey(charged))).toEqual({ gas: 150n, l1Fee: 9n });
+    expect(values.get(getDeliveryKey(free))).toEqual({ gas: 150n, l1Fee: 0n });
     const { to, calldata: data } = charged;
     expect(priced).toEqual([utils.serializeTransaction({ nonce: 0, gasPrice: 7, gasLimit: 150, to, value: 0, data })]);
     expect(batches).toHaveLength(2);
@@ -248,8 +238,8 @@ describe("the L1 fee of a delivery", () => {
     ["makes the cost unknown where the oracle returns nothing", { result: "0x" }, undefined],
     ["makes the cost unknown where the node returns no data", { result: 9 }, undefined],
   ])("%s", async (_, response, expected) => {
-    const { deliveries } = await setup({ slug: "optimism", getL1Fee: () => response }).read(readSet);
-    expect(deliveries.get(getDeliveryKey(charged))).toEqual(expected);
-    expect(deliveries.size).toBe(expected === undefined ? 0 : 1);
+    const { values } = await setup({ slug: "optimism", getL1Fee: () => response }).read(readSet);
+    expect(values.get(getDeliveryKey(charged))).toEqual(expected);
+    expect(values.size).toBe(expected === undefined ? 0 : 1);
   });
 });

@@ -248,8 +248,8 @@ describe("the quoter of a route", () => {
     const quoter = route.getQuoter(source, destination, prices);
     expect(route.getQuoter(source, destination, prices)).toBe(quoter);
     const others: Parameters<typeof route.getQuoter>[] = [
-      [new ChainState(source.values, "polygon"), destination, prices],
-      [source, new ChainState(destination.values, "arbitrum"), prices],
+      [new ChainState(source, "polygon"), destination, prices],
+      [source, new ChainState(destination, "arbitrum"), prices],
       [source, destination, { ...prices }],
     ];
     for (const inputs of others) {

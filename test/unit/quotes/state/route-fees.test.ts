@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import {
-  buildCctpMinFeeCall,
-  buildMinBonderFeeCall,
   getBonderFeeBps,
   getRelayerFee,
   isExemptFromMinFee,
+  planCctpMinFeeRead,
+  planMinBonderFeeRead,
 } from "../../../../src/quotes/state/route-plan.js";
 import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
@@ -16,20 +16,19 @@ const settings = getBuiltInFeeSettings("mainnet");
 describe("the minimum fee of a bridge", () => {
   test("is read on mainnet for ETH from polygon and gnosis alone", () => {
     const l2Slugs = [...getNetwork("mainnet").chains.values()].filter(({ isL1 }) => !isL1).map(({ slug }) => slug);
-    const reading = l2Slugs.filter((from) => buildMinBonderFeeCall(findQuoteRoute("ETH", from, "ethereum")));
+    const reading = l2Slugs.filter((from) => planMinBonderFeeRead(findQuoteRoute("ETH", from, "ethereum")));
     expect(reading.sort()).toEqual(["gnosis", "polygon"]);
-    expect(buildMinBonderFeeCall(findQuoteRoute("ETH", "polygon", "base"))).toEqual({
-      to: addressOf("ETH", "polygon", "l2Bridge"),
-      data: utils.id("minBonderFeeAbsolute()").slice(0, 10),
-    });
-    expect(buildMinBonderFeeCall(findQuoteRoute("DAI", "polygon", "gnosis"))).toBeUndefined();
-    expect(buildMinBonderFeeCall(findQuoteRoute("HOP", "polygon", "gnosis"))).toBeUndefined();
-    expect(buildMinBonderFeeCall(findQuoteRoute("ETH", "ethereum", "polygon"))).toBeUndefined();
+    expect(planMinBonderFeeRead(findQuoteRoute("ETH", "polygon", "base"))?.plan().calls).toEqual([
+      { to: addressOf("ETH", "polygon", "l2Bridge"), data: utils.id("minBonderFeeAbsolute()").slice(0, 10) },
+    ]);
+    expect(planMinBonderFeeRead(findQuoteRoute("DAI", "polygon", "gnosis"))).toBeUndefined();
+    expect(planMinBonderFeeRead(findQuoteRoute("HOP", "polygon", "gnosis"))).toBeUndefined();
+    expect(planMinBonderFeeRead(findQuoteRoute("ETH", "ethereum", "polygon"))).toBeUndefined();
   });
 
   test("is read on testnets for every token, but not on L1", () => {
-    expect(buildMinBonderFeeCall(findQuoteRoute("ETH", "optimism", "base", "goerli"))).toBeDefined();
-    expect(buildMinBonderFeeCall(findQuoteRoute("ETH", "ethereum", "base", "goerli"))).toBeUndefined();
+    expect(planMinBonderFeeRead(findQuoteRoute("ETH", "optimism", "base", "goerli"))).toBeDefined();
+    expect(planMinBonderFeeRead(findQuoteRoute("ETH", "ethereum", "base", "goerli"))).toBeUndefined();
   });
 
   test("is not charged to gnosis for DAI, if it is called DAI", () => {
@@ -47,10 +46,9 @@ describe("the minimum fee of a bridge", () => {
     ["polygon", "cctpL2Bridge"],
     ["ethereum", "cctpL1Bridge"],
   ])("by CCTP is read on %s from the %s", (from, contract) => {
-    expect(buildCctpMinFeeCall(findQuoteRoute("USDC", from, "optimism"))).toEqual({
-      to: addressOf("USDC", from, contract),
-      data: utils.id("minBonderFee()").slice(0, 10),
-    });
+    expect(planCctpMinFeeRead(findQuoteRoute("USDC", from, "optimism")).plan().calls).toEqual([
+      { to: addressOf("USDC", from, contract), data: utils.id("minBonderFee()").slice(0, 10) },
+    ]);
   });
 });
 

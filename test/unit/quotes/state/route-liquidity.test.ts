@@ -2,10 +2,9 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
 import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
-import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { getCallKey } from "../../../../src/quotes/state/read-set.js";
+import type { ContractRead } from "../../../../src/quotes/state/read-set.js";
 import { type LiquidityPlan, planLiquidity } from "../../../../src/quotes/state/route-liquidity.js";
-import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
+import { addressOf, createChainState, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const UNKNOWN = { basis: "UNKNOWN", available: undefined };
 const BONDER = "0xa6a688f107851131f0e1dce493ebbebfaf99203e";
@@ -16,11 +15,12 @@ const settings = (bonder: string) => ({
 const encodeCall = (signature: string, address: string): string =>
   utils.id(signature).slice(0, 10) + address.slice(2).toLowerCase().padStart(64, "0");
 
-/** Returns the liquidity where the planned calls returned these values. */
+const listCalls = (reads: readonly ContractRead[]) => reads.flatMap((read) => read.plan().calls);
+
+/** Returns the liquidity where the planned reads returned these values. */
 function getLiquidity(plan: LiquidityPlan, chain: "source" | "destination", values: readonly (bigint | undefined)[]) {
-  const calls = chain === "source" ? plan.sourceCalls : plan.destinationCalls;
-  const byKey = new Map(calls.map((call, index) => [getCallKey(call), values[index]] as const));
-  const state = { findOptionalUint: (key) => byKey.get(key) } as Pick<ChainState, "findOptionalUint"> as ChainState;
+  const reads = chain === "source" ? plan.sourceReads : plan.destinationReads;
+  const state = createChainState(reads.map(({ key }, index) => [key, values[index]]));
   return chain === "source" ? plan.getLiquidity(state, undefined) : plan.getLiquidity(undefined, state);
 }
 
@@ -29,13 +29,13 @@ describe("the liquidity of a bonded transfer", () => {
 
   test("is read from the bridge of the destination", () => {
     const to = addressOf("ETH", "optimism", "l2Bridge");
-    expect(plan.sourceCalls).toEqual([]);
-    expect(plan.destinationCalls).toEqual([
+    expect(plan.sourceReads).toEqual([]);
+    expect(listCalls(plan.destinationReads)).toEqual([
       { to, data: encodeCall("getCredit(address)", BONDER) },
       { to, data: encodeCall("getDebitAndAdditionalDebit(address)", BONDER) },
     ]);
     const withdrawal = planLiquidity(findQuoteRoute("ETH", "polygon", "ethereum"), settings(BONDER));
-    expect(withdrawal.destinationCalls[0]?.to).toBe(addressOf("ETH", "ethereum", "l1Bridge"));
+    expect(listCalls(withdrawal.destinationReads)[0]?.to).toBe(addressOf("ETH", "ethereum", "l1Bridge"));
   });
 
   test.each([
@@ -61,14 +61,14 @@ describe("the liquidity of a bonded transfer", () => {
     ["its address is none", "ETH", "polygon", "optimism", `${BONDER} `],
   ])("is unknown where %s", (_, token, from, to, bonder) => {
     const unknown = planLiquidity(findQuoteRoute(token, from, to), settings(bonder));
-    expect(unknown).toMatchObject({ sourceCalls: [], destinationCalls: [] });
+    expect(unknown).toMatchObject({ sourceReads: [], destinationReads: [] });
     expect(unknown.getLiquidity(undefined, undefined)).toEqual(UNKNOWN);
   });
 });
 
 test("the liquidity from ethereum is unlimited", () => {
   const plan = planLiquidity(findQuoteRoute("ETH", "ethereum", "optimism"), settings(BONDER));
-  expect(plan).toMatchObject({ sourceCalls: [], destinationCalls: [] });
+  expect(plan).toMatchObject({ sourceReads: [], destinationReads: [] });
   expect(plan.getLiquidity(undefined, undefined)).toEqual({ basis: "UNLIMITED", available: undefined });
 });
 
@@ -79,8 +79,8 @@ describe("the liquidity of a transfer by CCTP", () => {
     ["polygon", "USDC.e", "l2CanonicalToken"],
   ])("from %s is what one message of %s may burn there", (from, token, name) => {
     const plan = planLiquidity(findQuoteRoute(token, from, "optimism"), settings(BONDER));
-    expect(plan.destinationCalls).toEqual([]);
-    expect(plan.sourceCalls).toEqual([
+    expect(plan.destinationReads).toEqual([]);
+    expect(listCalls(plan.sourceReads)).toEqual([
       { to: TOKEN_MESSENGERS[from]?.toLowerCase(), data: utils.id("localMinter()").slice(0, 10) },
       {
         to: TOKEN_MINTERS[from]?.toLowerCase(),
@@ -106,7 +106,7 @@ describe("the liquidity of a transfer by CCTP", () => {
     const gnosis = route.network.chains.get("gnosis");
     if (gnosis === undefined) throw new Error("no such chain");
     const unknown = planLiquidity({ ...route, source: gnosis }, settings(BONDER));
-    expect(unknown).toMatchObject({ sourceCalls: [], destinationCalls: [] });
+    expect(unknown).toMatchObject({ sourceReads: [], destinationReads: [] });
     expect(unknown.getLiquidity(undefined, undefined)).toEqual(UNKNOWN);
   });
 });

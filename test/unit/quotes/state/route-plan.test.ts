@@ -3,10 +3,10 @@ import { findUsdcSwapPool, TOKEN_MINTERS } from "../../../../src/hop/cctp.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { ComparedTokenPrices } from "../../../../src/prices/token-prices.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
-import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
-import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
+import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { type ContractRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { planRoute } from "../../../../src/quotes/state/route-plan.js";
-import { addressOf, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
+import { addressOf, createChainState, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 const prices = await new ComparedTokenPrices({
   fixedPricesUsd: new Map([
@@ -24,55 +24,55 @@ function plan(token: string, from: string, to: string, more: Partial<FeeSettings
   return planRoute(findQuoteRoute(token, from, to), settings, attestation);
 }
 
-type SwapPools = ChainStateValues["swapPools"];
+type Values = readonly (readonly [key: string, value: unknown])[];
 
 /** What a chain responds to all reads of a read set: each uint, gas of a delivery and balance has this value. */
-function respond(readSet: ReadSet | undefined, value: bigint, swapPools: SwapPools = new Map()): ChainState {
-  const mapReads = <T>(reads: ReadonlyMap<string, unknown> = new Map(), result: T) =>
-    new Map([...reads.keys()].map((key) => [key, result] as const));
+function respond(readSet: ReadSet | undefined, value: bigint, others: Values = []): ChainState {
   const pool = { decimals: 6, balances: [value, value] as const, aPrecise: 20_000n, swapFee: 0n };
-  const values = {
-    block: { number: 1n, timeSeconds: 1n },
-    ...{ readAt: 0, readAtUnixSeconds: 0, gasPrice: readSet?.includesGasPrice ? 7n : undefined },
-    pools: mapReads(readSet?.pools, pool),
-    uints: mapReads(readSet?.uintCalls, value),
-    optionalUints: mapReads(readSet?.optionalUintCalls, value),
-    deliveries: mapReads(readSet?.deliveries, { gas: value, l1Fee: 3n }),
-    swapPools,
-  };
-  return new ChainState(values, "some chain");
+  const { contractReads, deliveries, includesGasPrice } = readSet ?? EMPTY_READ_SET;
+  const reads = [...contractReads.values()].map((read) => [read.key, isPoolRead(read) ? pool : value] as const);
+  const costs = [...deliveries.keys()].map((key) => [key, { gas: value, l1Fee: 3n }] as const);
+  return createChainState([...reads, ...costs, ...others], { gasPrice: includesGasPrice ? 7n : undefined });
 }
 
-const poolsOf = (readSet: ReadSet | undefined) => [...(readSet?.pools.values() ?? [])];
+const isPoolRead = (read: ContractRead): boolean => read.plan().calls.length === 4;
+
+/** Returns the contracts of which pools are read, of which uints are read, and of which optional ones are. */
+function listReads(readSet: ReadSet | undefined) {
+  const reads = [...(readSet?.contractReads.values() ?? [])];
+  const list = (included: readonly ContractRead[]) => included.map((read) => read.plan().calls[0]?.to);
+  return {
+    pools: list(reads.filter(isPoolRead)),
+    uints: list(reads.filter((read) => !read.isOptional && !isPoolRead(read))),
+    optional: list(reads.filter(({ isOptional }) => isOptional)),
+    deliveries: [...(readSet?.deliveries.values() ?? [])].map(({ to }) => to),
+    includesGasPrice: readSet?.includesGasPrice,
+  };
+}
 
 describe("a route between two L2s", () => {
   const eth = plan("ETH", "polygon", "optimism");
 
   test("reads the pool of each chain, the source's minimum fee and what the bond costs", () => {
-    expect(poolsOf(eth.sourceReadSet)).toEqual([
-      { address: addressOf("ETH", "polygon", "l2SaddleSwap"), decimals: 18 },
-    ]);
-    expect(poolsOf(eth.destinationReadSet)).toEqual([
-      { address: addressOf("ETH", "optimism", "l2SaddleSwap"), decimals: 18 },
-    ]);
-    expect([...(eth.sourceReadSet?.uintCalls.values() ?? [])]).toMatchObject([
-      { to: addressOf("ETH", "polygon", "l2Bridge") },
-    ]);
-    expect(eth.sourceReadSet?.includesGasPrice).toBe(false);
-    expect(eth.destinationReadSet?.includesGasPrice).toBe(true);
-    expect([...(eth.destinationReadSet?.deliveries.values() ?? [])]).toMatchObject([
-      { to: addressOf("ETH", "optimism", "l2Bridge"), hasL1Fee: true },
-    ]);
+    expect(listReads(eth.sourceReadSet)).toEqual({
+      pools: [addressOf("ETH", "polygon", "l2SaddleSwap")],
+      uints: [addressOf("ETH", "polygon", "l2Bridge")],
+      ...{ optional: [], deliveries: [], includesGasPrice: false },
+    });
+    expect(listReads(eth.destinationReadSet)).toEqual({
+      pools: [addressOf("ETH", "optimism", "l2SaddleSwap")],
+      ...{ uints: [], optional: [], deliveries: [addressOf("ETH", "optimism", "l2Bridge")], includesGasPrice: true },
+    });
     expect(eth).toMatchObject({ pricedTokens: ["ETH", "ETH"], usdcSwapPool: undefined });
     expect(plan("USDC.e", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
   });
 
   test("reads the bonder's liquidity for details, and all else alike", () => {
-    expect(eth.destinationReadSet?.optionalUintCalls.size).toBe(0);
     const { sourceReadSet, destinationReadSet, getLiquidity } = eth.full;
     expect(sourceReadSet).toEqual(eth.sourceReadSet);
-    expect(destinationReadSet?.optionalUintCalls.size).toBe(2);
-    expect({ ...destinationReadSet, optionalUintCalls: new Map() }).toEqual(eth.destinationReadSet);
+    const { optional, ...others } = listReads(destinationReadSet);
+    expect(optional).toHaveLength(2);
+    expect({ ...others, optional: [] }).toEqual(listReads(eth.destinationReadSet));
     const states = [respond(sourceReadSet, 5n), respond(destinationReadSet, 5n)] as const;
     expect(getLiquidity(...states)).toEqual({ basis: "BONDER_CREDIT", available: 0n });
   });
@@ -159,12 +159,9 @@ describe("a route from or to ethereum", () => {
     });
     expect(deposit.sourceReadSet).toBeUndefined();
     expect(deposit.pricedTokens).toEqual([]);
-    expect(deposit.destinationReadSet).toMatchObject({
-      deliveries: new Map(),
-      uintCalls: new Map(),
-      includesGasPrice: false,
-    });
-    expect(poolsOf(deposit.destinationReadSet)).toHaveLength(1);
+    const pools = [addressOf("ETH", "polygon", "l2SaddleSwap")];
+    const nothing = { uints: [], optional: [], deliveries: [], includesGasPrice: false };
+    expect(listReads(deposit.destinationReadSet)).toEqual({ ...nothing, pools });
     const snapshot = deposit.buildSnapshot(undefined, respond(deposit.destinationReadSet, 9n), prices);
     expect(snapshot).toMatchObject({ sourceIsL1: true, sourcePool: undefined, bonder: undefined, relayerFee: 77n });
     expect((snapshot as BridgeSnapshot).destinationPool?.balances).toEqual([9n, 9n]);
@@ -172,8 +169,8 @@ describe("a route from or to ethereum", () => {
 
   test("to there has a pool on its source alone", () => {
     const withdrawal = plan("DAI", "polygon", "ethereum");
-    expect(poolsOf(withdrawal.sourceReadSet)).toHaveLength(1);
-    expect(poolsOf(withdrawal.destinationReadSet)).toEqual([]);
+    expect(listReads(withdrawal.sourceReadSet).pools).toHaveLength(1);
+    expect(listReads(withdrawal.destinationReadSet).pools).toEqual([]);
     const states = [respond(withdrawal.sourceReadSet, 9n), respond(withdrawal.destinationReadSet, 9n)] as const;
     const snapshot = withdrawal.buildSnapshot(...states, prices) as BridgeSnapshot;
     expect(snapshot).toMatchObject({ destinationIsL1: true, destinationPool: undefined });
@@ -183,7 +180,7 @@ describe("a route from or to ethereum", () => {
 
 test("HOP is never swapped: it has no pool, and is delivered without a distribution", () => {
   const [hop, eth] = [plan("HOP", "polygon", "optimism"), plan("ETH", "polygon", "optimism")];
-  expect([...poolsOf(hop.sourceReadSet), ...poolsOf(hop.destinationReadSet)]).toEqual([]);
+  expect([hop.sourceReadSet, hop.destinationReadSet].flatMap((readSet) => listReads(readSet).pools)).toEqual([]);
   const deadlineOf = ({ destinationReadSet }: typeof hop) =>
     [...(destinationReadSet?.deliveries.values() ?? [])][0]?.deadlineSeconds;
   expect(deadlineOf(hop)).toBeUndefined();
@@ -194,11 +191,11 @@ describe("a route by CCTP", () => {
   const usdc = plan("USDC", "polygon", "optimism", {}, "0x5a");
 
   test("reads the source's minimum fee and what the delivery costs", () => {
-    expect([...(usdc.sourceReadSet?.uintCalls.values() ?? [])]).toMatchObject([
-      { to: addressOf("USDC", "polygon", "cctpL2Bridge") },
-    ]);
-    expect(usdc.destinationReadSet?.deliveries.size).toBe(1);
-    expect(usdc.destinationReadSet?.includesGasPrice).toBe(true);
+    expect(listReads(usdc.sourceReadSet).uints).toEqual([addressOf("USDC", "polygon", "cctpL2Bridge")]);
+    expect(listReads(usdc.destinationReadSet)).toEqual({
+      ...{ pools: [], uints: [], optional: [], includesGasPrice: true },
+      deliveries: [addressOf("USDC", "optimism", "cctpMessageTransmitter")],
+    });
     expect(usdc).toMatchObject({ pricedTokens: ["USDC", "ETH"], usdcSwapPool: undefined });
     expect(plan("USDC", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
   });
@@ -220,11 +217,11 @@ describe("a route by CCTP", () => {
     if (pool === undefined) throw new Error("no pool");
     expect(bridged.usdcSwapPool).toEqual(pool);
     expect(plan("USDC.e", "ethereum", "polygon", {}, "0x5a").usdcSwapPool).toBeUndefined();
-    const swapOf = (swapPools: SwapPools) => {
-      const states = [respond(bridged.sourceReadSet, 1n, swapPools), respond(bridged.destinationReadSet, 9n)] as const;
+    const swapOf = (values: Values) => {
+      const states = [respond(bridged.sourceReadSet, 1n, values), respond(bridged.destinationReadSet, 9n)] as const;
       return (bridged.buildSnapshot(...states, prices) as CctpSnapshot).sourceSwap;
     };
-    expect(swapOf(new Map())?.(1_000n)).toBeUndefined();
+    expect(swapOf([])?.(1_000n)).toBeUndefined();
     const state = {
       ...{ sqrtPriceX96: 2n ** 96n, tick: 0, liquidity: 10n ** 15n, feePips: 100n, tickSpacing: 1 },
       ...{
@@ -236,7 +233,7 @@ describe("a route by CCTP", () => {
         zeroForOne: true,
       },
     };
-    expect(swapOf(new Map([[pool.address, state]]))?.(1_000_000n)).toBe(999_899n);
+    expect(swapOf([[pool.address, state]])?.(1_000_000n)).toBe(999_899n);
   });
 
   test("has the SDK's gas without an attestation", () => {
@@ -247,19 +244,19 @@ describe("a route by CCTP", () => {
   });
 
   test("reads the burn limit for quotes without details too", () => {
-    expect(usdc.sourceReadSet?.optionalUintCalls.size).toBe(2);
+    expect(listReads(usdc.sourceReadSet).optional).toHaveLength(2);
     expect(usdc.full.sourceReadSet).toEqual(usdc.sourceReadSet);
     expect(usdc.full.destinationReadSet).toEqual(usdc.destinationReadSet);
   });
 
   const readSourceWith = (minter: bigint | undefined, burnLimit: bigint | undefined): ChainState => {
-    const [localMinter = "", limit = ""] = usdc.sourceReadSet?.optionalUintCalls.keys() ?? [];
-    const { values } = respond(usdc.sourceReadSet, 300n);
-    const optionalUints = new Map([
-      [localMinter, minter],
-      [limit, burnLimit],
-    ] as const);
-    return new ChainState({ ...values, optionalUints }, "polygon");
+    const [localMinter, limit] = [...(usdc.sourceReadSet?.contractReads.values() ?? [])].filter(
+      (read) => read.isOptional,
+    );
+    return respond(usdc.sourceReadSet, 300n, [
+      [localMinter?.key ?? "", minter],
+      [limit?.key ?? "", burnLimit],
+    ]);
   };
   const MINTER = BigInt(TOKEN_MINTERS.polygon ?? 0);
 

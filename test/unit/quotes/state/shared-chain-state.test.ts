@@ -2,13 +2,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
 import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
-import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
-import { ChainState, type ChainStateValues, coversReadSet } from "../../../../src/quotes/state/chain-state.js";
+import type { ChainState, ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
-import { createReadSet, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { createReadSet, createUintRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { parseChainState, printChainState } from "../../../../src/quotes/state/shared-chain-state.js";
-import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 import { createSharedStoreStub, type SharedStoreStub } from "../../../support/stubs/shared-store.js";
 
 // Several processes quote one chain.
@@ -21,7 +19,10 @@ const SLOW_POLICY = { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 };
 const LATENCY_MS = 40;
 
 const READ_SETS = new Map(
-  ["1", "2", "3"].map((name) => [name, createReadSet({ uintCall: { to: "0x1", data: `0x0000000${name}` } })]),
+  ["1", "2", "3"].map((name) => {
+    const read = createUintRead({ to: "0x1", data: `0x0000000${name}` });
+    return [name, createReadSet({ contractReads: [read] })];
+  }),
 );
 
 let store: SharedStoreStub;
@@ -261,74 +262,31 @@ describe("a chain that is stalled", () => {
   });
 });
 
-const swapPool = findUsdcSwapPool("polygon");
-if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
-const KEY = "mainnet polygon";
-const TIMESTAMPS = { readAt: 1_795_000_000_123.25, readAtUnixSeconds: 1_795_000_000 };
-const MAX_UINT256 = 2n ** 256n - 1n;
-
-const VALUES: ChainStateValues = {
-  block: { number: 123_456_789n, timeSeconds: 1_795_000_000n },
-  ...TIMESTAMPS,
-  gasPrice: 30_000_000_001n,
-  pools: new Map([["0xpool", { decimals: 18, balances: [1n, MAX_UINT256], aPrecise: 20_000n, swapFee: 4_000_000n }]]),
-  uints: new Map([["0xto 0xdata", 0n]]),
-  optionalUints: new Map([
-    ["0xto 0xoptional", 1n],
-    ["0xto 0xinvalid", undefined],
-  ]),
-  deliveries: new Map([["0xfrom 0xto 0xcalldata", { gas: 250_000n, l1Fee: MAX_UINT256 }]]),
-  swapPools: new Map([
-    [
-      swapPool.address,
-      {
-        zeroForOne: true,
-        sqrtPriceX96: 2n ** 96n,
-        tick: -1,
-        liquidity: 10n ** 18n,
-        feePips: 100n,
-        tickSpacing: 1,
-        bitmapWords: new Map([[-1, MAX_UINT256]]),
-        liquidityNet: new Map([[-5, -(2n ** 127n)]]),
-      },
-    ],
-    ["0xinvalid", undefined],
-  ]),
-};
-
-const READ_SET: ReadSet = {
-  pools: new Map([["0xpool", { address: "0xpool", decimals: 18 }]]),
-  uintCalls: new Map([["0xto 0xdata", { to: "0xto", data: "0xdata" }]]),
-  optionalUintCalls: new Map([["0xto 0xoptional", { to: "0xto", data: "0xoptional" }]]),
-  deliveries: new Map(
-    [undefined, "0xfrom"].map((from) => [
-      `${from ?? ""} 0xto 0xcalldata`,
-      {
-        from,
-        to: "0xto",
-        calldata: "0xcalldata",
-        deadlineSeconds: from && 604_800,
-        fallbackGas: 1n,
-        gasMargin: 50_000n,
-        hasL1Fee: from !== undefined,
-      } as ReadSet["deliveries"] extends ReadonlyMap<string, infer Delivery> ? Delivery : never,
-    ]),
-  ),
-  tickWindows: new Map([[swapPool.address, new UniswapTickWindow(swapPool)]]),
-  includesGasPrice: true,
-};
-
 describe("chain state", () => {
+  const KEY = "mainnet polygon";
+  const TIMESTAMPS = { readAt: 1_795_000_000_123.25, readAtUnixSeconds: 1_795_000_000 };
+  const MAX_UINT256 = 2n ** 256n - 1n;
+  const swapPool = {
+    ...{ zeroForOne: true, sqrtPriceX96: 2n ** 96n, tick: -1, liquidity: 10n ** 18n, feePips: 100n, tickSpacing: 1 },
+    bitmapWords: new Map([[-1, MAX_UINT256]]),
+    liquidityNet: new Map([[-5, -(2n ** 127n)]]),
+  };
+  const VALUES: ChainStateValues = {
+    ...TIMESTAMPS,
+    block: { number: 123_456_789n, timeSeconds: 1_795_000_000n },
+    gasPrice: 30_000_000_001n,
+    values: new Map<string, unknown>([
+      ["pool", { decimals: 18, balances: [1n, MAX_UINT256], aPrecise: 20_000n, swapFee: 4_000_000n }],
+      ["uint", 0n],
+      ["delivery", { gas: 250_000n, l1Fee: MAX_UINT256 }],
+      ["swap pool", swapPool],
+      ["invalid", undefined],
+    ]),
+  };
+
   test.each([
     ["with everything", VALUES],
-    ["without a gas price", { ...VALUES, gasPrice: undefined, pools: new Map() }],
-    [
-      "with a swap in the other direction",
-      {
-        ...VALUES,
-        swapPools: new Map([...VALUES.swapPools].map(([key, pool]) => [key, pool && { ...pool, zeroForOne: false }])),
-      },
-    ],
+    ["without a gas price", { ...VALUES, gasPrice: undefined, values: new Map() }],
   ])("%s is the same in another process", (_, values) => {
     expect(parseChainState(printChainState(values, KEY, "1"), KEY, TIMESTAMPS)).toEqual(values);
   });
@@ -336,22 +294,5 @@ describe("chain state", () => {
   test("of another chain is not taken", () => {
     const printed = printChainState(VALUES, "goerli polygon", "1");
     expect(() => parseChainState(printed, KEY, TIMESTAMPS)).toThrow(TypeError);
-  });
-
-  test("covers a read set if every value was read", () => {
-    const deliveries = new Map([["0xfrom 0xto 0xcalldata", [...READ_SET.deliveries.values()][1]]]);
-    const readSet = { ...READ_SET, deliveries } as ReadSet;
-    expect(coversReadSet(VALUES, readSet)).toBe(true);
-    expect(coversReadSet(VALUES, READ_SET)).toBe(false);
-    for (const name of ["pools", "uints", "deliveries", "swapPools"] as const)
-      expect(coversReadSet({ ...VALUES, [name]: new Map() }, readSet), name).toBe(false);
-    expect(coversReadSet({ ...VALUES, gasPrice: undefined }, readSet)).toBe(false);
-  });
-
-  test("swaps only with a valid Uniswap pool", () => {
-    const state = new ChainState(VALUES, "polygon");
-    expect(state.findUniswapSwap(swapPool.address)).toBeTypeOf("function");
-    expect(state.findUniswapSwap("0xinvalid")).toBeUndefined();
-    expect(() => state.getUint("missing")).toThrow("polygon returned an invalid response");
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
 import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { createUniswapSwapCalculator, getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
-import { type TickWindowRead, UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
+import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
 
 const [down, up] = [findUsdcSwapPool("polygon"), findUsdcSwapPool("optimism")];
 if (down === undefined || up === undefined) throw new Error("USDC.e is swapped on both");
@@ -26,31 +26,40 @@ function createPool(tick: number, lower: number, upper: number, spacing = 1n) {
   };
 }
 
-/** Returns the call keys without the address. */
-const getCallKeys = ({ calls }: TickWindowRead): string[] =>
-  [...calls.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
-function decode(windowRead: TickWindowRead, pool: (key: string) => string | undefined) {
-  const state = windowRead.decodePool((key) => pool(key.slice(key.indexOf(" ") + 1)));
+const abi = new utils.Interface([
+  ...["function slot0()", "function liquidity()", "function tickSpacing()"],
+  ...["function tickBitmap(int16 position)", "function ticks(int24 tick)"],
+]);
+const NAMES: Readonly<Record<string, string>> = { tickSpacing: "spacing", tickBitmap: "word", ticks: "tick" };
+
+type PlannedRead = ReturnType<UniswapTickWindow["plan"]>;
+
+/** Returns what is called, by the names of createPool. */
+const getCallKeys = ({ calls }: PlannedRead): string[] =>
+  calls.map(({ data }) => {
+    const { name, args } = abi.parseTransaction({ data });
+    return [NAMES[name] ?? name, ...args].join(" ");
+  });
+const decodePool = (planned: PlannedRead, pool: (key: string) => string | undefined) =>
+  planned.decode(getCallKeys(planned).map(pool));
+function decode(planned: PlannedRead, pool: (key: string) => string | undefined) {
+  const state = decodePool(planned, pool);
   return state && createUniswapSwapCalculator(state, state.zeroForOne);
 }
 
 describe("UniswapTickWindow", () => {
   test("calls the pool's functions as ethers encodes them, below 0 too", () => {
-    const abi = new utils.Interface([
-      ...["function slot0()", "function liquidity()", "function tickSpacing()"],
-      ...["function tickBitmap(int16 position)", "function ticks(int24 tick)"],
-    ]);
     const to = down.address;
     const window = new UniswapTickWindow(down);
-    const first = window.planRead();
-    expect([...first.calls.values()]).toEqual([
+    const first = window.plan();
+    expect(first.calls).toEqual([
       { to, data: abi.encodeFunctionData("slot0") },
       { to, data: abi.encodeFunctionData("liquidity") },
       { to, data: abi.encodeFunctionData("tickSpacing") },
       ...[1, 0, -1, -2].map((position) => ({ to, data: abi.encodeFunctionData("tickBitmap", [position]) })),
     ]);
     decode(first, createPool(0, -90, 5));
-    const ticks = [...window.planRead().calls.values()].slice(7);
+    const ticks = window.plan().calls.slice(7);
     expect(ticks).toEqual([5, -90].map((tick) => ({ to, data: abi.encodeFunctionData("ticks", [tick]) })));
   });
 
@@ -62,12 +71,12 @@ describe("UniswapTickWindow", () => {
     (_, usdcPool, words, ticks, edge) => {
       const window = new UniswapTickWindow(usdcPool);
       const pool = edge < 0 ? createPool(0, -90, 5) : createPool(0, -5, 90);
-      const first = window.planRead();
+      const first = window.plan();
       expect(getCallKeys(first)).toEqual(["slot0", "liquidity", "spacing", ...words]);
       const swap = decode(first, pool);
       expect(swap?.(10n ** 12n)).toBeTypeOf("bigint");
       expect(swap?.(10n ** 13n)).toBeUndefined();
-      const second = window.planRead();
+      const second = window.plan();
       expect(getCallKeys(second).filter((key) => key.startsWith("tick"))).toEqual(ticks);
       // Beyond its only position, the known words contain no liquidity.
       expect(decode(second, pool)?.(10n ** 13n)).toBeUndefined();
@@ -77,8 +86,8 @@ describe("UniswapTickWindow", () => {
   test("follows the price, and returns no swap while the price is outside the window", () => {
     const window = new UniswapTickWindow(down);
     const pool = createPool(-3000, -3010, -2000);
-    expect(decode(window.planRead(), pool)?.(1n)).toBeUndefined();
-    const next = window.planRead();
+    expect(decode(window.plan(), pool)?.(1n)).toBeUndefined();
+    const next = window.plan();
     expect(getCallKeys(next)).toEqual(expect.arrayContaining(["word -11", "word -12", "word -13", "word -14"]));
     expect(decode(next, pool)?.(10n ** 6n)).toBeTypeOf("bigint");
   });
@@ -86,17 +95,17 @@ describe("UniswapTickWindow", () => {
   test("continues where another process has read", () => {
     const [reader, follower] = [new UniswapTickWindow(down), new UniswapTickWindow(down)];
     const pool = createPool(-3000, -3010, -2000);
-    const state = reader.planRead().decodePool((key) => pool(key.slice(key.indexOf(" ") + 1)));
+    const state = decodePool(reader.plan(), pool);
     if (state === undefined) throw new Error("the pool is valid");
     follower.follow(state);
-    expect(getCallKeys(follower.planRead())).toEqual(getCallKeys(reader.planRead()));
+    expect(getCallKeys(follower.plan())).toEqual(getCallKeys(reader.plan()));
   });
 
   test("reads at most 64 ticks", () => {
     const window = new UniswapTickWindow(up);
     const pool = createPool(0, -5, 90);
-    decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
-    const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
+    decode(window.plan(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
+    const ticks = getCallKeys(window.plan()).filter((key) => key.startsWith("tick"));
     expect(ticks).toHaveLength(64);
     expect(ticks.slice(0, 10)).toEqual([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1].map((tick) => `tick ${tick}`));
   });
@@ -104,8 +113,8 @@ describe("UniswapTickWindow", () => {
   test("reads the ticks nearest to the price in the order of a swap, in multiples of the spacing", () => {
     const window = new UniswapTickWindow(down);
     const pool = createPool(-3_005, -4_000, 0, 10n);
-    decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
-    const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
+    decode(window.plan(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
+    const ticks = getCallKeys(window.plan()).filter((key) => key.startsWith("tick"));
     // The price is between -3010 and -3000; eight ticks behind it are read too.
     expect(ticks).toEqual(Array.from({ length: 64 }, (__, index) => `tick ${-2_930 - 10 * index}`));
   });
@@ -121,8 +130,8 @@ describe("UniswapTickWindow", () => {
       return key === "tick -40" || key === "tick -90" ? half : single(key);
     };
     const amountIn = 2_500_000_000_000n;
-    expect(decode(window.planRead(), pool)?.(amountIn)).toBeUndefined();
-    const amountOut = decode(window.planRead(), pool)?.(amountIn);
+    expect(decode(window.plan(), pool)?.(amountIn)).toBeUndefined();
+    const amountOut = decode(window.plan(), pool)?.(amountIn);
     // Fee 0.01 %, price impact between those of 40 and of 90 ticks.
     expect(amountOut).toBeGreaterThan((amountIn * 9_945n) / 10_000n);
     expect(amountOut).toBeLessThan((amountIn * 9_980n) / 10_000n);
@@ -131,14 +140,14 @@ describe("UniswapTickWindow", () => {
   test("knows a price exactly at the next tick, where a swap downwards ends", () => {
     const pool = createPool(0, -90, 90);
     const slot0 = `0x${encodeWord(getSqrtPriceAtTick(1))}${encodeInt256(0)}`;
-    const swap = decode(new UniswapTickWindow(down).planRead(), (key) => (key === "slot0" ? slot0 : pool(key)));
+    const swap = decode(new UniswapTickWindow(down).plan(), (key) => (key === "slot0" ? slot0 : pool(key)));
     expect(swap?.(10n ** 6n)).toBeTypeOf("bigint");
   });
 
   test("decodes a read by its own calls, even if another read has moved the window", () => {
     const window = new UniswapTickWindow(down);
-    const early = window.planRead();
-    decode(window.planRead(), createPool(-3000, -3010, -2000));
+    const early = window.plan();
+    decode(window.plan(), createPool(-3000, -3010, -2000));
     expect(decode(early, createPool(0, -90, 5))?.(10n ** 6n)).toBeTypeOf("bigint");
   });
 
@@ -158,7 +167,7 @@ describe("UniswapTickWindow", () => {
   ])("returns no swap when %s is %s", (brokenKey, response) => {
     const pool = createPool(0, -90, 90);
     expect(
-      decode(new UniswapTickWindow(down).planRead(), (key) => (key === brokenKey ? response : pool(key))),
+      decode(new UniswapTickWindow(down).plan(), (key) => (key === brokenKey ? response : pool(key))),
     ).toBeUndefined();
   });
 });

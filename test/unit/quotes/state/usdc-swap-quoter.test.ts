@@ -4,8 +4,9 @@ import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/
 import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
 import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
-import { ChainState, type ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
+import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { UsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
+import { createChainState } from "../../../support/stubs/quote-routes.js";
 
 const pool = findUsdcSwapPool("polygon");
 if (pool === undefined) throw new Error("USDC.e is swapped on polygon");
@@ -47,20 +48,8 @@ function setup(respond: (call: RpcCall) => RpcCallResult = respondHalf) {
 const requester = { caller: "a" };
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const EMPTY_VALUES: ChainStateValues = {
-  block: { number: 1n, timeSeconds: 1n },
-  readAt: 0,
-  readAtUnixSeconds: 0,
-  gasPrice: undefined,
-  pools: new Map(),
-  uints: new Map(),
-  optionalUints: new Map(),
-  deliveries: new Map(),
-  swapPools: new Map(),
-};
-
 function createState(amountOut: (amountIn: bigint) => bigint | undefined): ChainState {
-  const state = new ChainState({ ...EMPTY_VALUES, readAt: 1_794_999_999_000 }, "some chain");
+  const state = createChainState([], { readAt: 1_794_999_999_000 });
   return Object.assign(state, {
     findUniswapSwap: (address: string) => (address === pool?.address ? amountOut : undefined),
   });
@@ -122,8 +111,7 @@ describe("UsdcSwapQuoter", () => {
 
   test("calls the Quoter contract if the chain state is without the pool's ticks", async () => {
     const { requests, quoter } = setup();
-    const withoutTicks = new ChainState(EMPTY_VALUES, "some chain");
-    const result = quoter.quoteAmountOut(10n, requester, withoutTicks);
+    const result = quoter.quoteAmountOut(10n, requester, createChainState());
     requests[0]?.respond();
     expect(await result).toMatchObject({ amountOut: 5n });
   });

@@ -1,16 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
-import {
-  type ChainStateEntry,
-  createChainStateEntry,
-  JointEntries,
-} from "../../../../src/quotes/state/chain-state-entry.js";
-import { createReadSet } from "../../../../src/quotes/state/read-set.js";
+import { createReadSet, createUintRead } from "../../../../src/quotes/state/read-set.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
@@ -24,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const toData = (name: string): string => `0x0000000${name}`;
+const readOf = (name: string) => createUintRead({ to: "0x1", data: `0x0000000${name}` });
 
 /** A chain whose contracts return the number of the read. Subscriptions are named by a digit, and read one value each. */
 function setup() {
@@ -51,7 +46,7 @@ function setup() {
     clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
   });
   function subscribe(name: string, refreshMs = 2_000) {
-    const readSet = createReadSet({ uintCall: { to: "0x1", data: toData(name) } });
+    const readSet = createReadSet({ contractReads: [readOf(name)] });
     if (readSet === undefined) throw new Error("nothing to read");
     return cache.subscribe(name, readSet, { refreshMs, maxAgeMs: 2 * refreshMs, maxStaleMs: 30_000 });
   }
@@ -65,8 +60,7 @@ async function settle<T>(result: T | Promise<T>, ms = 2 * LATENCY_MS): Promise<T
   return settled;
 }
 
-const readValues = (state: ChainState, names: string) =>
-  [...names].map((name) => Number(state.getUint(`0x1 ${toData(name)}`)));
+const readValues = (state: ChainState, names: string) => [...names].map((name) => Number(state.get(readOf(name))));
 
 test("reads all subscriptions in one request, then answers synchronously", async () => {
   const { state, cache, subscribe } = setup();
@@ -171,43 +165,4 @@ test("leaves out what the node rejects, and gives the others one state", async (
   for (const subscription of [a, c, d]) expect(() => subscription.assertCoveredBy(together)).not.toThrow();
   expect(() => b.assertCoveredBy(together)).toThrow(expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }));
   cache.close();
-});
-
-describe("the joint entry", () => {
-  const NOW = 1_000_000;
-  const [a, b, c, d] = [..."1234"].map((name) => {
-    const readSet = createReadSet({ uintCall: { to: "0x1", data: toData(name) } });
-    if (readSet === undefined) throw new Error("nothing to read");
-    return createChainStateEntry(name, readSet, { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 });
-  }) as [ChainStateEntry, ChainStateEntry, ChainStateEntry, ChainStateEntry];
-  const createState = (readAt: number) => ({ readAt }) as ChainState;
-
-  test.each([
-    [15_000, [a, b, c, d]],
-    [15_001, [c, d]],
-  ])("still reads what batches used %i ms ago only up to 15 s", (ms, members) => {
-    const joint = new JointEntries();
-    joint.include([a, b], NOW);
-    expect(joint.include([c, d], NOW + ms).parts).toEqual(members.map(({ readSet }) => readSet));
-  });
-
-  test("is the same for the same batch before its first read, and is checked after 15 s", () => {
-    const joint = new JointEntries();
-    const entry = joint.include([a, b], NOW);
-    expect(joint.include([a, b], NOW)).toBe(entry);
-    expect(joint.include([b], NOW + 15_000)).toBe(entry);
-    expect(joint.include([b], NOW + 15_001).parts).toEqual([b.readSet]);
-  });
-
-  test.each([
-    ["is not used when it has no state", undefined, false],
-    ["is not used when its state is too old", createState(NOW - 30_001), false],
-    ["is used while its state is usable", createState(NOW - 30_000), true],
-  ])("that one without state has replaced %s", (_, state, usesPrevious) => {
-    const joint = new JointEntries();
-    const previous = joint.include([a, b], NOW);
-    previous.state = state;
-    const grown = joint.include([a, b, c], NOW);
-    expect(joint.include([a, b], NOW)).toBe(usesPrevious ? previous : grown);
-  });
 });
