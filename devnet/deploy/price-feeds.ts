@@ -1,4 +1,4 @@
-import { FEED_CHAINS } from "../../src/prices/chainlink-feeds.js";
+import { FEED_CHAINS, getFeedDecimals } from "../../src/prices/chainlink-feeds.js";
 import { PRICES_USD } from "../assets-server.js";
 import type { ContractPlacement } from "./contract-placement.js";
 
@@ -10,13 +10,12 @@ export function placePriceFeeds(slug: string): readonly ContractPlacement[] {
   const feedChain = FEED_CHAINS.find((candidate) => candidate.slug === slug);
   if (feedChain === undefined) return [];
   const { feeds, sequencerFeed } = feedChain;
-  const prices = feeds.map(({ symbol, address, decimals, quotedIn }) =>
-    placeFeed(
-      address,
-      decimals,
-      toAnswer(getPrice(symbol) / (quotedIn === undefined ? 1 : getPrice(quotedIn)), decimals),
-    ),
-  );
+  const prices = feeds.map((feed) => {
+    const { symbol, address, quotedIn } = feed;
+    const price = getPrice(symbol) / (quotedIn === undefined ? 1 : getPrice(quotedIn));
+    const decimals = getFeedDecimals(feed);
+    return placeFeed(address, decimals, toAnswer(price, decimals));
+  });
   // The answer 0 means that the sequencer is up.
   return sequencerFeed === undefined ? prices : [...prices, placeFeed(sequencerFeed, 0, 0n)];
 }

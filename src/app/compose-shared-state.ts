@@ -22,7 +22,10 @@ export async function composeSharedState(config: Config, logger: Logger) {
   ]);
   // What one endpoint alone has said is not taken from processes with another quorum.
   const prefix = `hop-gateway:${FORMAT_VERSION}:${rpcQuorum > 1 ? `quorum${rpcQuorum}:` : ""}`;
-  const { promise: firstAttempt, resolve: endFirstAttempt } = createDeferred();
+  let endFirstAttempt = (): void => {};
+  const firstAttempt = new Promise<void>((resolve) => {
+    endFirstAttempt = resolve;
+  });
   const redis = new RedisStore({
     url,
     prefix,
@@ -38,12 +41,4 @@ export async function composeSharedState(config: Config, logger: Logger) {
   // The first command compiles the client's code, which takes longer than a request may wait.
   await redis.get("", CONNECT_WAIT_MS);
   return { cache: new SharedCache(redis, randomUUID(), monotonicNow), redis };
-}
-
-function createDeferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve: () => void = () => {};
-  const promise = new Promise<void>((resolvePromise) => {
-    resolve = resolvePromise;
-  });
-  return { promise, resolve };
 }

@@ -1,6 +1,12 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
-import { decodeUintAt, encodeBytes, encodeWithOffsets, toFunctionSelector } from "../chain/abi/abi-encoding.js";
+import {
+  decodeUintAt,
+  encodeBytes,
+  encodeWithOffsets,
+  toEventTopic,
+  toFunctionSelector,
+} from "../chain/abi/abi-encoding.js";
 import { isHexData } from "../chain/hex.js";
 import type { Log } from "../chain/read/chain-reads.js";
 import type { Chain } from "./networks.js";
@@ -109,7 +115,7 @@ export interface BurnMessage extends CctpMessage {
 }
 
 /** Topic 0 of a MessageTransmitter's MessageSent(bytes). */
-const MESSAGE_SENT_TOPIC = `0x${bytesToHex(keccak_256(new TextEncoder().encode("MessageSent(bytes)")))}`;
+const MESSAGE_SENT_TOPIC = toEventTopic("MessageSent(bytes)");
 /** Bytes of a message with a BurnMessage as its body. */
 const BURN_MESSAGE_BYTES = 248;
 const RECEIVE_MESSAGE_SELECTOR = toFunctionSelector("receiveMessage(bytes,bytes)");

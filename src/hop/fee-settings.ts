@@ -24,15 +24,6 @@ export interface FeeSettings {
   readonly bridgeDeprecated: ByToken<boolean>;
 }
 
-const SETTING_NAMES = [
-  "bonders",
-  "bonderFeeBps",
-  "destinationFeeGasPriceMultiplier",
-  "relayerFeeEnabled",
-  "relayerFeeWei",
-  "bridgeDeprecated",
-] as const satisfies readonly (keyof FeeSettings)[];
-
 type Validator = (value: unknown) => boolean;
 
 const isRecordOf =
@@ -78,7 +69,9 @@ export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSe
 
 function pickSettings(source: Record<string, unknown>): Record<string, unknown> {
   // The SDK only takes over truthy settings: null, 0 and absent ones keep the built-in value.
-  return Object.fromEntries(SETTING_NAMES.filter((name) => source[name]).map((name) => [name, source[name]]));
+  return Object.fromEntries(
+    Object.keys(SETTING_VALIDATORS).flatMap((name) => (source[name] ? [[name, source[name]]] : [])),
+  );
 }
 
 /** Copies the settings of USDC to USDC.e where it has none. */
@@ -99,10 +92,9 @@ const FALLBACK_AFTER_MS = 1_000;
 
 type SettingsDocument = Pick<StaleWhileRevalidateCache<FeeSettings>, "get" | "peek">;
 
-const createFixedDocument = (value: FeeSettings): SettingsDocument => ({
-  get: async () => ({ value, readAt: 0 }),
-  peek: () => ({ value, readAt: 0 }),
-});
+const createFixedDocument = (value: FeeSettings): SettingsDocument => {
+  return { get: async () => ({ value, readAt: 0 }), peek: () => ({ value, readAt: 0 }) };
+};
 
 /** Serves the current settings. */
 export class FeeSettingsSource {

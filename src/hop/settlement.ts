@@ -1,6 +1,12 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
-import { decodeUintAt, encodeWithOffsets, encodeWord, toFunctionSelector } from "../chain/abi/abi-encoding.js";
+import {
+  decodeUintAt,
+  encodeWithOffsets,
+  encodeWord,
+  toEventTopic,
+  toFunctionSelector,
+} from "../chain/abi/abi-encoding.js";
 import type { Log } from "../chain/read/chain-reads.js";
 import type { TransferSentEvent } from "./transfer-events.js";
 
@@ -127,8 +133,4 @@ function encodeIdentity(
   transferNonce: string,
 ): string {
   return [recipient, amount, transferNonce, bonderFee, amountOutMin, deadline].map(encodeWord).join("");
-}
-
-function toEventTopic(signature: string): string {
-  return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature)))}`;
 }

@@ -1,20 +1,17 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
+import { toEventTopic } from "../chain/abi/abi-encoding.js";
 import type { Log } from "../chain/read/chain-reads.js";
 
 /** Topic 0 of the events that send or deliver transfers. */
 export const EVENT_TOPICS = {
-  transferSent: computeEventTopic(
-    "TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)",
-  ),
-  transferSentToL2: computeEventTopic("TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)"),
-  cctpTransferSent: computeEventTopic("CCTPTransferSent(uint64,uint256,address,uint256,uint256)"),
-  withdrawalBonded: computeEventTopic("WithdrawalBonded(bytes32,uint256)"),
-  withdrew: computeEventTopic("Withdrew(bytes32,address,uint256,bytes32)"),
-  transferFromL1Completed: computeEventTopic(
-    "TransferFromL1Completed(address,uint256,uint256,uint256,address,uint256)",
-  ),
-  messageReceived: computeEventTopic("MessageReceived(address,uint32,uint64,bytes32,bytes)"),
+  transferSent: toEventTopic("TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)"),
+  transferSentToL2: toEventTopic("TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)"),
+  cctpTransferSent: toEventTopic("CCTPTransferSent(uint64,uint256,address,uint256,uint256)"),
+  withdrawalBonded: toEventTopic("WithdrawalBonded(bytes32,uint256)"),
+  withdrew: toEventTopic("Withdrew(bytes32,address,uint256,bytes32)"),
+  transferFromL1Completed: toEventTopic("TransferFromL1Completed(address,uint256,uint256,uint256,address,uint256)"),
+  messageReceived: toEventTopic("MessageReceived(address,uint32,uint64,bytes32,bytes)"),
 } as const;
 
 /** Fields of an event that sends a transfer. Amounts in the token's smallest unit, deadline in Unix seconds. */
@@ -185,8 +182,4 @@ function createWordReader({ topics: [topic0 = ""], data }: Log): ((index: number
 
 function decodeAddressTopic(topic: string): string {
   return `0x${topic.slice(-40)}`;
-}
-
-function computeEventTopic(signature: string): string {
-  return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature)))}`;
 }

@@ -1,7 +1,7 @@
 import { decodeUintAt, toFunctionSelector } from "../chain/abi/abi-encoding.js";
 import type { ChainClient } from "../chain/chain-client.js";
 import { readContracts } from "../chain/read/contract-reads.js";
-import type { FeedChain, PriceFeed } from "./chainlink-feeds.js";
+import { type FeedChain, getFeedDecimals, type PriceFeed } from "./chainlink-feeds.js";
 import { isPlausiblePrice, type PriceDocument } from "./price-source.js";
 
 /** Why a feed gives no price. */
@@ -95,7 +95,7 @@ function parseRound(
   const updatedAtSeconds = decodeUintAt(roundData ?? "0x", 3);
   const decimals = decodeUintAt(decimalsData ?? "0x", 0);
   if (answer === undefined || updatedAtSeconds === undefined || decimals === undefined) return "unreadable";
-  if (decimals !== BigInt(feed.decimals)) return "decimals";
+  if (decimals !== BigInt(getFeedDecimals(feed))) return "decimals";
   if (answer === 0n || answer >= SIGN_BIT) return "not_positive";
   const updatedAt = Number(updatedAtSeconds) * 1000;
   if (updatedAt > blockMs) return "future";

@@ -5,9 +5,14 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 
 const ADDRESS_PATTERN = /^0x[0-9a-fA-F]{40}$/;
 
+/** Returns topic 0 of an event: the hash of its signature, with 0x. */
+export function toEventTopic(signature: string): string {
+  return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature)))}`;
+}
+
 /** Returns a function's selector: the first four bytes of the hash of its signature, with 0x. */
 export function toFunctionSelector(signature: string): string {
-  return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature))).slice(0, 8)}`;
+  return toEventTopic(signature).slice(0, 10);
 }
 
 /** Encodes a number, or an address or 32 bytes given as 0x-prefixed hex, as one word. */

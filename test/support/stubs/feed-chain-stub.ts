@@ -1,6 +1,6 @@
 import { encodeBytes, encodeWithOffsets, encodeWord } from "../../../src/chain/abi/abi-encoding.js";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import type { FeedChain } from "../../../src/prices/chainlink-feeds.js";
+import { type FeedChain, getFeedDecimals } from "../../../src/prices/chainlink-feeds.js";
 
 /** A round of a price feed. Times are Unix seconds; by default, those of the block. */
 export interface FeedRound {
@@ -33,9 +33,9 @@ export function createFeedChainStub(
   function listResults(): readonly (string | undefined)[] {
     const rounds = getRounds();
     const blockResults = [BigInt(blockSeconds), 7n].map((value) => `0x${encodeWord(value)}`);
-    const feedResults = feeds.flatMap(({ symbol, decimals }) => {
-      const round = rounds[symbol];
-      return [encodeRound(round), round && `0x${encodeWord(round.decimals ?? BigInt(decimals))}`];
+    const feedResults = feeds.flatMap((feed) => {
+      const round = rounds[feed.symbol];
+      return [encodeRound(round), round && `0x${encodeWord(round.decimals ?? BigInt(getFeedDecimals(feed)))}`];
     });
     const sequencerResults = sequencerFeed === undefined ? [] : [encodeRound(rounds.sequencer)];
     return [...blockResults, ...feedResults, ...sequencerResults];
