@@ -12,9 +12,6 @@ export const MAX_REQUEST_MEMBERS = 2_000;
 /** Most messages, groups, lists and objects inside each other. */
 export const MAX_REQUEST_DEPTH = 16;
 
-/** JSON texts up to this size hold few members, however they are written: what reads them need not measure them. */
-export const SHORT_JSON_BYTES = 1024;
-
 /** @throws ServiceError INVALID_PARAMETER for a message that holds too much. Anything else is for its reader to find. */
 export function assertBinaryLimits(schema: DescMessage, bytes: Uint8Array): void {
   try {
@@ -26,23 +23,15 @@ export function assertBinaryLimits(schema: DescMessage, bytes: Uint8Array): void
 
 /** The same for JSON in UTF-8. */
 export function assertJsonLimits(schema: DescMessage, bytes: Uint8Array): void {
-  const excess = scanJson(schema, bytes);
-  if (excess === undefined) return;
-  throw excess.kind === "list" ? createTooManyItemsError(excess.name, excess.max) : createExcessError(excess.kind);
-}
-
-/** Returns whether a JSON text holds no more than a request may. */
-export function isJsonWithinLimits(schema: DescMessage, bytes: Uint8Array): boolean {
-  return scanJson(schema, bytes) === undefined;
-}
-
-function scanJson(schema: DescMessage, bytes: Uint8Array): ReturnType<JsonScanner["scan"]> {
   const lists = new Map<string, number>();
   for (const field of schema.fields) {
     if (!isMessageList(field)) continue;
     lists.set(field.jsonName, MAX_LISTED_MESSAGES).set(field.name, MAX_LISTED_MESSAGES);
   }
-  return new JsonScanner({ depth: MAX_REQUEST_DEPTH, members: MAX_REQUEST_MEMBERS, lists }).scan(bytes);
+  const limits = { depth: MAX_REQUEST_DEPTH, members: MAX_REQUEST_MEMBERS, lists };
+  const excess = new JsonScanner(limits).scan(bytes);
+  if (excess === undefined) return;
+  throw excess.kind === "list" ? createTooManyItemsError(excess.name, excess.max) : createExcessError(excess.kind);
 }
 
 /** One pass over a binary message that skips its values. Reads tags and lengths as the library does. */

@@ -27,9 +27,9 @@ import {
   writeHead,
 } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
-import { decodeQueryMessage, type MessageFormat, RequestMessages } from "./request-messages.js";
 import { recordConnectError, sendRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toConnectHeaders } from "./rpc-headers.js";
+import { decodeQueryMessage, type MessageFormat, RequestMessages } from "./rpc-messages.js";
 
 /** Connect's handlers of one method. */
 interface ProtocolHandlers {

@@ -18,9 +18,9 @@ import {
   writeHead,
 } from "../request/response.js";
 import { buildCommonHeaders, type HeaderList, NO_STORE_HEADERS } from "../request/response-headers.js";
-import { decodeQueryMessage } from "./request-messages.js";
 import { mapConnectError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
+import { decodeQueryMessage } from "./rpc-messages.js";
 import type { UnaryMethod } from "./unary-method.js";
 
 /** Queries of visible ASCII that no fragment ends: each character is literal or percent-encoded. */

@@ -21,7 +21,8 @@ import { noteSharedBody } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseGrpcTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
-import { envelop, parseEnveloped, type UnaryMethod } from "./unary-method.js";
+import { envelop, parseEnveloped } from "./rpc-messages.js";
+import type { UnaryMethod } from "./unary-method.js";
 
 /** Lets the general path serve a stream as if it were new, with the body read so far. */
 type FallBack = (context: RequestContext, bufferedBody: BufferedBody) => void;

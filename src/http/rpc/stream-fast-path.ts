@@ -7,7 +7,6 @@ import type { OverloadManager } from "../admission/overload-manager.js";
 import { acceptsGzip } from "../codec/gzip.js";
 import { createProtobufJsonPrinter } from "../codec/json-printer.js";
 import { createFastPathBinaryReader } from "../codec/read-binary.js";
-import { createFastPathJsonReader } from "../codec/read-json.js";
 import { createBinaryWriter } from "../codec/write-binary.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { collectBody, ENVELOPE_BYTES } from "../request/body.js";
@@ -19,7 +18,7 @@ import type { StreamPlaces } from "../stream/stream-places.js";
 import type { StreamingCalls, StreamOutcome, StreamTransport } from "../stream/streaming-calls.js";
 import { mapConnectError, sendRpcError, toNodeTrailers } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
-import { envelop, fillEnvelope, parseEnveloped, writeEnvelope } from "./unary-method.js";
+import { createJsonReader, envelop, fillEnvelope, parseEnveloped, writeEnvelope } from "./rpc-messages.js";
 
 /** A server-streaming method and its operation. */
 export interface StreamMethod {
@@ -43,7 +42,7 @@ export function createStreamFastPath(
   general: PathHandler,
 ): PathHandler {
   const readBinary = createFastPathBinaryReader(method.input);
-  const readJson = createFastPathJsonReader(method.input);
+  const readJson = createJsonReader(method.input);
   const encode = createEncoder(method);
   const domain = method.parent.file.proto.package;
   const bodyLimits = { maxBytes: limits.requestBytes + ENVELOPE_BYTES, timeoutMs: limits.requestMs, overload };

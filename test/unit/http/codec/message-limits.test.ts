@@ -8,11 +8,9 @@ import {
   MAX_REQUEST_MEMBERS,
 } from "../../../../src/http/codec/message-limits.js";
 import { createFastPathBinaryReader } from "../../../../src/http/codec/read-binary.js";
-import { createFastPathJsonReader } from "../../../../src/http/codec/read-json.js";
 
 const schema = BatchGetQuotesRequestSchema;
 const readBinary = createFastPathBinaryReader(schema);
-const readJson = createFastPathJsonReader(schema);
 
 const EMPTY_REQUEST = Buffer.from("4200", "hex");
 /** A field that the contract does not have. */
@@ -75,10 +73,6 @@ describe("a JSON request", () => {
   test("may have 100 messages in a list", () => {
     const text = toJsonString(schema, requests(100));
     expect(checkJson(text)).not.toThrow();
-    expect(readJson(Buffer.from(`{"requests":[${"{}, ".repeat(499)}{}]}`))).toBeUndefined();
-    expect(readJson(Buffer.from(`{"requests":[${"{            }, ".repeat(99)}{}]}`))).toMatchObject({
-      requests: { length: 100 },
-    });
   });
 
   test("is read no further than to the 101st message of a list", () => {
@@ -90,7 +84,6 @@ describe("a JSON request", () => {
     expect(checkJson(`{"amount":[${"1,".repeat(MAX_REQUEST_MEMBERS - 2)}1]}`)).not.toThrow();
     const text = `{"amount":[${"1,".repeat(MAX_REQUEST_MEMBERS - 1)}`;
     expect(checkJson(text)).toThrow(expect.objectContaining(TOO_MANY_MEMBERS));
-    expect(readJson(Buffer.from(`${text}1]}`.replaceAll("1", '"1"')))).toBeUndefined();
   });
 
   test("may not hold lists inside each other without end", () => {

@@ -1,9 +1,9 @@
-import type { DescMessage } from "@bufbuild/protobuf";
+import { type DescMessage, fromJsonString, type Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { decompressGzip } from "../codec/gzip.js";
 import { assertBinaryLimits, assertJsonLimits } from "../codec/message-limits.js";
+import type { BinaryWriter } from "../codec/write-binary.js";
 import { ENVELOPE_BYTES } from "../request/body.js";
-import { envelop } from "./unary-method.js";
 
 /** How the messages of a request are written. */
 export interface MessageFormat {
@@ -13,6 +13,23 @@ export interface MessageFormat {
 }
 
 const COMPRESSED_FLAG = 1;
+
+const textDecoder = new TextDecoder();
+
+/**
+ * Creates a reader of uncompressed JSON messages. It returns undefined for one that is not valid or holds more than a request
+ * may, which Connect then rejects.
+ */
+export function createJsonReader(schema: DescMessage): (bytes: Uint8Array) => Message | undefined {
+  return (bytes) => {
+    try {
+      assertJsonLimits(schema, bytes);
+      return fromJsonString(schema, textDecoder.decode(bytes), { ignoreUnknownFields: true });
+    } catch {
+      return undefined;
+    }
+  };
+}
 
 /** How many messages of a call that has one are examined: Connect reads a second one before it rejects the call. */
 const MAX_READ_MESSAGES = 2;
@@ -76,4 +93,32 @@ export function decodeQueryMessage(parameters: URLSearchParams): Buffer | undefi
   } catch {
     return undefined;
   }
+}
+
+/** Writes a message in an envelope: a byte of flags and the length, as gRPC and the streams of Connect send it. */
+export function writeEnvelope(write: BinaryWriter, message: Message): Buffer {
+  return fillEnvelope(write(message, ENVELOPE_BYTES));
+}
+
+/** Writes the flags of an uncompressed message and its length into the bytes that were left free for them. */
+export function fillEnvelope(bytes: Buffer): Buffer {
+  bytes[0] = 0;
+  bytes.writeUInt32BE(bytes.length - ENVELOPE_BYTES, 1);
+  return bytes;
+}
+
+/** Puts bytes into an envelope. */
+export function envelop(flags: number, bytes: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(ENVELOPE_BYTES);
+  prefix.writeUInt8(flags);
+  prefix.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([prefix, bytes]);
+}
+
+/** Parses a body of exactly one uncompressed message in its envelope; returns undefined for any other. */
+export function parseEnveloped(body: Buffer, read: (bytes: Buffer) => Message | undefined): Message | undefined {
+  if (body.length < ENVELOPE_BYTES || body[0] !== 0 || body.readUInt32BE(1) !== body.length - ENVELOPE_BYTES) {
+    return undefined;
+  }
+  return read(body.subarray(ENVELOPE_BYTES));
 }
