@@ -14,14 +14,14 @@ import {
   toPageParameters,
 } from "./list/page-statement.js";
 import {
+  type CoverageRow,
   type IndexCoverage,
   type IndexedTransfer,
   matchJoinedDelivery,
-  toCoverage,
   toIndexedTransfer,
 } from "./row-mapping.js";
 import { SnapshotReader, type TransferKeys } from "./snapshot-reader.js";
-import type { CoverageRow, DeliveredRow, TransferRow } from "./statements.js";
+import type { DeliveredRow, TransferRow } from "./statements.js";
 import { buildTree, type TransferTree, type TreeQuery, toTreeParameters } from "./transfer-tree.js";
 
 /** Identifies transfers by the hash of a transaction, or otherwise by ID. */
@@ -156,9 +156,9 @@ export class IndexReader {
 
   #toCoverage(rows: readonly CoverageRow[]): ReadonlyMap<string, IndexCoverage> {
     const coverage = new Map<string, IndexCoverage>();
-    for (const row of rows) {
-      const chain = this.#chains.get(row.chain_id);
-      if (chain !== undefined) coverage.set(chain.slug, toCoverage(row));
+    for (const { chainId, ...range } of rows) {
+      const chain = this.#chains.get(chainId);
+      if (chain !== undefined) coverage.set(chain.slug, range);
     }
     return coverage;
   }

@@ -2,8 +2,8 @@ import { hexToBytes } from "../../chain/hex.js";
 import type { Chain } from "../../hop/networks.js";
 import type { SentTransfer, TransferDelivery } from "../status.js";
 import { extractNonceFromCctpKey } from "./correlation-key.js";
-import type { CursorRow, EventPosition } from "./database/schema.js";
-import type { CoverageRow, EqualSend, FoundDelivery, TransferRow } from "./statements.js";
+import type { EventPosition } from "./database/schema.js";
+import type { EqualSend, FoundDelivery, TransferRow } from "./statements.js";
 
 // A completion on an L2 names no transfer, only its values. Transfers from L1 with equal values are delivered in the order
 // in which they were sent: each completion delivers one of them, and never before it was sent. A completion that precedes
@@ -35,9 +35,6 @@ export function matchCompletions<
 /** How far a destination's clock may lag behind that of L1. A message takes minutes, so the tolerance costs little. */
 const CLOCK_SKEW_SECONDS = 60;
 
-/** Where the indexed history of a chain begins: block 0 is the beginning of the chain. */
-export type HistoryStart = Pick<CursorRow, "from_block" | "from_timestamp">;
-
 /** The values of a send that decide whether an unindexed earlier transfer could be equal to it. */
 type TimedSend = Pick<EqualSend, "timestamp" | "deadline">;
 
@@ -50,20 +47,21 @@ const MAX_TRANSIT_SECONDS = 7 * 86_400;
 function canMatchCompletions(
   send: TimedSend,
   equalSends: readonly TimedSend[],
-  source: HistoryStart,
-  destination: HistoryStart,
+  source: CoverageTimes,
+  destination: CoverageTimes,
 ): boolean {
   // If the completion of one of them is missing, the order of the others is unknown.
-  if (!hasCompleteHistory(destination) && equalSends.some(({ timestamp }) => timestamp < destination.from_timestamp))
+  if (!hasCompleteHistory(destination) && equalSends.some(({ timestamp }) => timestamp < destination.fromTimestamp))
     return false;
   const deadline = BigInt(send.deadline);
   const isUnique = deadline > 0n && deadline <= BigInt(send.timestamp + NEAR_DEADLINE_SECONDS);
   // Otherwise an equal send from before the index begins might take this send's completion.
-  return isUnique || hasCompleteHistory(source) || send.timestamp >= source.from_timestamp + MAX_TRANSIT_SECONDS;
+  return isUnique || hasCompleteHistory(source) || send.timestamp >= source.fromTimestamp + MAX_TRANSIT_SECONDS;
 }
 
-export function hasCompleteHistory({ from_block }: HistoryStart): boolean {
-  return from_block === 0;
+/** Returns whether everything since the beginning of a chain is indexed. */
+export function hasCompleteHistory({ fromBlock }: Pick<CoverageTimes, "fromBlock">): boolean {
+  return fromBlock === 0;
 }
 
 /** The delivery of a transfer, if there is one, and whether the index can tell. */
@@ -90,8 +88,8 @@ export function matchL1Delivery(
   }: {
     readonly equalSends: readonly EqualSend[];
     readonly deliveries: readonly FoundDelivery[];
-    readonly source: HistoryStart | undefined;
-    readonly destination: HistoryStart | undefined;
+    readonly source: CoverageTimes | undefined;
+    readonly destination: CoverageTimes | undefined;
   },
 ): DeliveryOutcome {
   if (!source || !destination || !canMatchCompletions(send, equalSends, source, destination)) return AMBIGUOUS_DELIVERY;
@@ -141,8 +139,11 @@ export interface IndexCoverage {
   readonly finalizedBlock: number;
 }
 
-/** The part of a chain's coverage that statuses need; `fromTimestamp` is 0 for the chain's beginning. */
-export type CoverageTimes = Pick<IndexCoverage, "fromTimestamp" | "observedAtMs">;
+/** The coverage of a chain as it is read. */
+export type CoverageRow = IndexCoverage & { readonly chainId: number };
+
+/** The part of a chain's coverage that statuses need. */
+export type CoverageTimes = Pick<IndexCoverage, "fromBlock" | "fromTimestamp" | "observedAtMs">;
 
 function toSentTransfer(row: TransferRow, source: Chain, destination: Chain): SentTransfer {
   return {
@@ -234,35 +235,26 @@ export function isSamePosition(a: EventPosition, b: EventPosition): boolean {
   return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
 }
 
-/** Returns where the histories of both chains of a send begin; undefined for a chain that is not indexed. */
-export function getHistoryStarts(send: TransferRow) {
+/** Returns what is covered of both chains of a send; undefined for a chain that is not indexed. */
+export function getCoverages(send: TransferRow) {
   return {
-    source: toHistoryStart(send.source_from_block, send.source_from_timestamp),
-    destination: toHistoryStart(send.destination_from_block, send.destination_from_timestamp),
+    source: toCoverageTimes(send.source_from_block, send.source_from_timestamp, send.source_observed_at),
+    destination: toCoverageTimes(
+      send.destination_from_block,
+      send.destination_from_timestamp,
+      send.destination_observed_at,
+    ),
   };
 }
 
 /** Converts the columns of a cursor that were joined to a send. */
-function toHistoryStart(fromBlock: number | null, fromTimestamp: number | null): HistoryStart | undefined {
-  if (fromBlock === null || fromTimestamp === null) return undefined;
-  return { from_block: fromBlock, from_timestamp: fromTimestamp };
-}
-
-/** @param start undefined: the chain is not indexed */
-function toCoverageTimes(start: HistoryStart | undefined, observedAtMs: number | null): CoverageTimes | undefined {
-  if (start === undefined || observedAtMs === null) return undefined;
-  return { fromTimestamp: hasCompleteHistory(start) ? 0 : start.from_timestamp, observedAtMs };
-}
-
-export function toCoverage(cursor: CoverageRow): IndexCoverage {
-  return {
-    fromBlock: cursor.from_block,
-    fromTimestamp: cursor.from_timestamp,
-    toBlock: cursor.to_block,
-    toTimestamp: cursor.to_timestamp ?? cursor.from_timestamp,
-    observedAtMs: cursor.observed_at,
-    finalizedBlock: cursor.final_to,
-  };
+function toCoverageTimes(
+  fromBlock: number | null,
+  fromTimestamp: number | null,
+  observedAtMs: number | null,
+): CoverageTimes | undefined {
+  if (fromBlock === null || fromTimestamp === null || observedAtMs === null) return undefined;
+  return { fromBlock, fromTimestamp, observedAtMs };
 }
 
 /**
@@ -275,7 +267,7 @@ export function matchJoinedDelivery(send: TransferRow): DeliveryOutcome {
   return matchL1Delivery(send, {
     equalSends: [send],
     deliveries: delivery === undefined ? [] : [delivery],
-    ...getHistoryStarts(send),
+    ...getCoverages(send),
   });
 }
 
@@ -289,7 +281,7 @@ export function toIndexedTransfer(
   const source = chains.get(send.chain_id);
   const destination = chains.get(send.destination_chain_id);
   if (source === undefined || destination === undefined) return [];
-  const starts = getHistoryStarts(send);
+  const coverages = getCoverages(send);
   const transfer: IndexedTransfer = {
     sent: toSentTransfer(send, source, destination),
     delivery: delivery && toDelivery(delivery),
@@ -298,8 +290,8 @@ export function toIndexedTransfer(
       (delivery === undefined || isBlockFinal(delivery.block_number, send.destination_final_to)),
     isUnambiguous,
     otherTransferIds,
-    sourceCoverage: toCoverageTimes(starts.source, send.source_observed_at),
-    destinationCoverage: toCoverageTimes(starts.destination, send.destination_observed_at),
+    sourceCoverage: coverages.source,
+    destinationCoverage: coverages.destination,
   };
   return [transfer];
 }

@@ -1,3 +1,4 @@
+import type { CompiledQuery } from "kysely";
 import { hexToBytes } from "../../chain/hex.js";
 import type { Chain } from "../../hop/networks.js";
 import type { IndexStatements } from "./compiled-statements.js";
@@ -11,8 +12,9 @@ import {
 } from "./list/page-statement.js";
 import {
   AMBIGUOUS_DELIVERY,
+  type CoverageRow,
   type DeliveryOutcome,
-  getHistoryStarts,
+  getCoverages,
   type IndexedTransfer,
   isSamePosition,
   matchJoinedDelivery,
@@ -21,7 +23,7 @@ import {
   toSends,
   toTransferId,
 } from "./row-mapping.js";
-import type { CoverageRow, DeliverySummary, EqualSend, TransferRow } from "./statements.js";
+import type { DeliverySummary, EqualSend, TransferRow } from "./statements.js";
 
 /** What identifies a transfer in the index. */
 export interface TransferKeys {
@@ -44,10 +46,8 @@ export class SnapshotReader {
   readonly #session: ReadSession;
   readonly #statements: IndexStatements;
   readonly #chains: ReadonlyMap<number, Chain>;
-  /** Read once for all sends of a transaction, of which a page may have hundreds. */
-  readonly #sendsByHash = new Map<string, Promise<readonly TransferRow[]>>();
   /** Read once for all transfers from L1 that have equal values: anybody can send hundreds of them. */
-  readonly #equalTransfersByKey = new Map<string, Promise<EqualTransfers>>();
+  readonly #equalTransfersByKey = new Map<string, EqualTransfers>();
 
   /** @param chains those of the network by their IDs */
   constructor(session: ReadSession, statements: IndexStatements, chains: ReadonlyMap<number, Chain>) {
@@ -65,54 +65,45 @@ export class SnapshotReader {
   async findByHash(hash: Buffer): Promise<readonly IndexedTransfer[]> {
     const sent = toSends(await this.#session.query(this.#statements.transfersByHashes(1), [hash]));
     const sends = sent.length > 0 ? sent : await this.#findDeliveredSends(hash);
-    return this.#toTransfers(sends, sends);
+    return [...(await this.#toTransfers(sends, sends)).values()].flat();
   }
 
   /** @param keys of the transfer, one for each chain that it may come from */
   async findByKeys({ kind, keys }: TransferKeys): Promise<readonly IndexedTransfer[]> {
-    const rows = toSends(await this.#session.query(this.#statements.transfersByKeys(keys.length), keys));
-    const sends = rows.filter((send) => send.kind === kind);
-    if (sends.length > 0 || kind !== "l2") return this.#toTransfers(sends);
-    // A transfer from L1 has no ID: its transaction stands for it.
-    const sent = toSends(await this.#session.query(this.#statements.transfersByHashes(1), keys));
-    return this.#toTransfers(
-      sent.filter((send) => send.kind === "l1"),
-      sent,
-    );
+    const read = async (statement: CompiledQuery<TransferRow>): Promise<readonly TransferRow[]> =>
+      toSends(await this.#session.query(statement, keys));
+    let siblings: readonly TransferRow[] | undefined;
+    let sends = (await read(this.#statements.transfersByKeys(keys.length))).filter((send) => send.kind === kind);
+    if (sends.length === 0 && kind === "l2") {
+      // A transfer from L1 has no ID: its transaction stands for it.
+      siblings = await read(this.#statements.transfersByHashes(1));
+      sends = siblings.filter((send) => send.kind === "l1");
+    }
+    return [...(await this.#toTransfers(sends, siblings)).values()].flat();
   }
 
   async readPage(request: PageRequest): Promise<TransferPage> {
     const sends = toListedSends(await this.#session.query(this.#statements.page, toPageParameters(request)));
-    await this.#readSiblingsOf(sends);
-    const transfers = new Map<TransferRow, readonly IndexedTransfer[]>();
-    for (const send of sends) transfers.set(send, await this.#toTransfers([send]));
+    const transfers = await this.#toTransfers(sends);
     return buildPage(request, sends, (send) => transfers.get(send) ?? []);
   }
 
-  /** @param known the sends of the transaction, where they were read */
+  /**
+   * Converts sends with their deliveries.
+   * @param siblings those of one transaction, where they were read
+   */
   async #toTransfers(
     sends: readonly TransferRow[],
-    known?: readonly TransferRow[],
-  ): Promise<readonly IndexedTransfer[]> {
-    const transfers: IndexedTransfer[] = [];
+    siblings?: readonly TransferRow[],
+  ): Promise<ReadonlyMap<TransferRow, readonly IndexedTransfer[]>> {
+    const shared = siblings === undefined ? sends.filter((send) => send.sends_in_transaction > 1) : [];
+    const sendsByHash = await this.#readSends("transaction_hash", shared);
+    const transfers = new Map<TransferRow, readonly IndexedTransfer[]>();
     for (const send of sends) {
-      const siblings = known ?? (await this.#readSiblings(send));
-      const outcome = await this.#findOutcome(send);
-      transfers.push(...toIndexedTransfer(this.#chains, send, outcome, this.#listOtherIds(send, siblings)));
+      const otherIds = this.#listOtherIds(send, siblings ?? sendsByHash.get(send.transaction_hash) ?? []);
+      transfers.set(send, toIndexedTransfer(this.#chains, send, await this.#findOutcome(send), otherIds));
     }
     return transfers;
-  }
-
-  async #readSiblings(send: TransferRow): Promise<readonly TransferRow[]> {
-    if (send.sends_in_transaction === 1) return [send];
-    const hash = send.transaction_hash;
-    const siblings = this.#sendsByHash.get(hash) ?? this.#readSends(hash);
-    this.#sendsByHash.set(hash, siblings);
-    return siblings;
-  }
-
-  async #readSends(hash: string): Promise<readonly TransferRow[]> {
-    return toSends(await this.#session.query(this.#statements.transfersByHashes(1), [hexToBytes(hash)]));
   }
 
   #listOtherIds(send: TransferRow, siblings: readonly TransferRow[]): readonly string[] {
@@ -123,7 +114,7 @@ export class SnapshotReader {
   /** Returns the sends that a transaction delivered; none unless the send of every delivery is certain. */
   async #findDeliveredSends(hash: Buffer): Promise<readonly TransferRow[]> {
     const deliveries = await this.#session.query(this.#statements.deliveriesByHash, [hash]);
-    const sendsByKey = await this.#readSendsByKey(deliveries.map(({ arrival_key }) => arrival_key));
+    const sendsByKey = await this.#readSends("arrival_key", deliveries);
     const sends: TransferRow[] = [];
     for (const delivery of deliveries) {
       const send = await this.#findDeliveredSend(delivery, sendsByKey.get(delivery.arrival_key) ?? []);
@@ -133,25 +124,25 @@ export class SnapshotReader {
     return sends;
   }
 
-  /** Reads the sends with correlation keys, by key: a transaction that anybody has sent may deliver hundreds of transfers. */
-  async #readSendsByKey(keys: readonly string[]): Promise<ReadonlyMap<string, readonly TransferRow[]>> {
-    const sendsByKey = new Map<string, TransferRow[]>();
-    for (const values of splitKeys(keys)) {
-      const rows = await this.#session.query(this.#statements.transfersByKeys(values.length), values);
-      for (const send of toSends(rows)) addToGroup(sendsByKey, send.arrival_key, send);
+  /**
+   * Reads the sends that have a value of these rows in a column, by that value. There may be hundreds: anybody can send as many
+   * transfers in one transaction, or deliver them.
+   */
+  async #readSends<Column extends "arrival_key" | "transaction_hash">(
+    column: Column,
+    rows: readonly Readonly<Record<Column, string>>[],
+  ): Promise<ReadonlyMap<string, readonly TransferRow[]>> {
+    const { transfersByKeys, transfersByHashes } = this.#statements;
+    const statement = column === "arrival_key" ? transfersByKeys : transfersByHashes;
+    const groups = new Map<string, TransferRow[]>();
+    for (const keys of splitKeys(rows.map((row) => row[column]))) {
+      for (const send of toSends(await this.#session.query(statement(keys.length), keys))) {
+        const group = groups.get(send[column]) ?? [];
+        groups.set(send[column], group);
+        group.push(send);
+      }
     }
-    return sendsByKey;
-  }
-
-  /** Reads the sends of the transactions of several sends, of which each may have another one. */
-  async #readSiblingsOf(sends: readonly TransferRow[]): Promise<void> {
-    const hashes = sends.filter((send) => send.sends_in_transaction > 1).map((send) => send.transaction_hash);
-    const siblings = new Map<string, TransferRow[]>();
-    for (const values of splitKeys(hashes)) {
-      const rows = await this.#session.query(this.#statements.transfersByHashes(values.length), values);
-      for (const send of toSends(rows)) addToGroup(siblings, send.transaction_hash, send);
-    }
-    for (const [hash, rows] of siblings) this.#sendsByHash.set(hash, Promise.resolve(rows));
+    return groups;
   }
 
   async #findDeliveredSend(delivery: DeliverySummary, sends: readonly TransferRow[]): Promise<TransferRow | undefined> {
@@ -171,20 +162,21 @@ export class SnapshotReader {
   /** Reads the equal transfers from L1 and their deliveries, and matches them by their order. */
   async #findEqualOutcome(send: TransferRow): Promise<DeliveryOutcome> {
     const key = send.arrival_key;
-    const reading = this.#equalTransfersByKey.get(key) ?? this.#readEqualTransfers(key);
-    this.#equalTransfersByKey.set(key, reading);
-    const { deliveries, equalSends } = await reading;
+    const { deliveries, equalSends } = this.#equalTransfersByKey.get(key) ?? (await this.#readEqualTransfers(key));
     // The very object of the list, since the matches are keyed by identity.
     const listed = equalSends.find((row) => isSamePosition(row, send));
     if (listed === undefined) return AMBIGUOUS_DELIVERY;
     const ownDeliveries = deliveries.filter((row) => isDeliveryOf(row, send));
-    return matchL1Delivery(listed, { equalSends, deliveries: ownDeliveries, ...getHistoryStarts(send) });
+    return matchL1Delivery(listed, { equalSends, deliveries: ownDeliveries, ...getCoverages(send) });
   }
 
   async #readEqualTransfers(key: string): Promise<EqualTransfers> {
     const values = [hexToBytes(key)];
     const deliveries = await this.#session.query(this.#statements.deliveriesByKey, values);
-    return { deliveries, equalSends: await this.#session.query(this.#statements.equalL1Sends, values) };
+    const equalSends = await this.#session.query(this.#statements.equalL1Sends, values);
+    const transfers = { deliveries, equalSends };
+    this.#equalTransfersByKey.set(key, transfers);
+    return transfers;
   }
 }
 
@@ -200,12 +192,6 @@ function splitKeys(keys: readonly string[]): readonly Buffer[][] {
     parts.push([...part, ...Array.from({ length: padding }, () => last)]);
   }
   return parts;
-}
-
-function addToGroup(groups: Map<string, TransferRow[]>, key: string, row: TransferRow): void {
-  const group = groups.get(key);
-  if (group === undefined) groups.set(key, [row]);
-  else group.push(row);
 }
 
 function isDeliveryOf(delivery: DeliverySummary, send: TransferRow): boolean {

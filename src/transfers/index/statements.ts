@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { SqlDialect } from "./database/index-database.js";
-import type { CursorRow, EventPosition, IndexTables, SendRow } from "./database/schema.js";
+import type { EventPosition, IndexTables, SendRow } from "./database/schema.js";
 
 /** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
 export interface TransferRow
@@ -79,12 +79,6 @@ export interface DeliveredRow extends EventPosition {
   readonly sent_at: number | null;
 }
 
-/** The indexed range of a chain. */
-export interface CoverageRow extends CursorRow {
-  /** Time of the last block, Unix seconds; null if that block is not stored, in which case the sync cannot go on. */
-  readonly to_timestamp: number | null;
-}
-
 /** Whether a send `s` is alone, as in TransferRow. In the usual case it stops at the first row that decides. */
 const IS_ALONE = sql<0 | 1>`case when s.kind <> ${sql.lit("l1")} then 1
   when exists (select 1 from sends as o where o.arrival_key = s.arrival_key and
@@ -133,13 +127,19 @@ export function selectTransfers(db: Kysely<IndexTables>, { toHexText }: SqlDiale
     .select(["dc.from_timestamp as destination_from_timestamp", "dc.observed_at as destination_observed_at"]);
 }
 
-/** Selects the indexed ranges of all chains. */
+/** Selects the indexed ranges of all chains, as IndexCoverage. */
 export function selectCoverages(db: Kysely<IndexTables>) {
-  return db
-    .selectFrom("cursors as c")
-    .leftJoin("blocks as b", (join) => join.onRef("b.chain_id", "=", "c.chain_id").onRef("b.number", "=", "c.to_block"))
-    .selectAll("c")
-    .select("b.timestamp as to_timestamp");
+  return (
+    db
+      .selectFrom("cursors as c")
+      .leftJoin("blocks as b", (join) =>
+        join.onRef("b.chain_id", "=", "c.chain_id").onRef("b.number", "=", "c.to_block"),
+      )
+      .select(["c.chain_id as chainId", "c.from_block as fromBlock", "c.from_timestamp as fromTimestamp"])
+      .select(["c.to_block as toBlock", "c.observed_at as observedAtMs", "c.final_to as finalizedBlock"])
+      // A last block that is not stored has no time; the sync cannot go on then.
+      .select(({ fn }) => fn.coalesce("b.timestamp", "c.from_timestamp").as("toTimestamp"))
+  );
 }
 
 /** Selects deliveries in the order of the chains and their logs. */

@@ -4,7 +4,12 @@ import { getCctpDomain } from "../../hop/cctp.js";
 import { type Chain, getPollIntervalMs, type Network } from "../../hop/networks.js";
 import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { CoveredTransfers, ReadIndex } from "../index/index-reader.js";
-import type { CoverageTimes, IndexCoverage, IndexedTransfer } from "../index/row-mapping.js";
+import {
+  type CoverageTimes,
+  hasCompleteHistory,
+  type IndexCoverage,
+  type IndexedTransfer,
+} from "../index/row-mapping.js";
 import type { TransferTree } from "../index/transfer-tree.js";
 import { buildTransferStatus, isCctpNonce, type SentTransfer, type TransferStatus } from "../status.js";
 import {
@@ -164,7 +169,8 @@ export class IndexLookup {
 
   /** Returns whether a transfer is certainly not delivered: the destination was read from the send to the present. */
   #isKnownPending({ sent, isFinal, sourceCoverage, destinationCoverage }: IndexedTransfer): boolean {
-    if (destinationCoverage === undefined || destinationCoverage.fromTimestamp > sent.timestamp) return false;
+    if (destinationCoverage === undefined) return false;
+    if (!hasCompleteHistory(destinationCoverage) && destinationCoverage.fromTimestamp > sent.timestamp) return false;
     // A send that is not final may have been reorged since the source was last read.
     return (
       this.#isCurrent(sent.destination, destinationCoverage) &&

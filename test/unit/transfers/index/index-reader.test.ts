@@ -79,11 +79,8 @@ async function fill(
 }
 
 async function getCoverageTimes(reader: FileIndex["reader"], slug: string) {
-  const coverage = (await reader.readCoverage()).get(slug);
-  // For statuses, a complete history has no beginning.
-  return (
-    coverage && { fromTimestamp: coverage.fromBlock && coverage.fromTimestamp, observedAtMs: coverage.observedAtMs }
-  );
+  const { fromBlock, fromTimestamp, observedAtMs } = (await reader.readCoverage()).get(slug) ?? {};
+  return { fromBlock, fromTimestamp, observedAtMs };
 }
 
 describe("a lookup", () => {
