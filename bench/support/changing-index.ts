@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { getNetwork } from "../../src/hop/networks.js";
 import type { IndexLocation } from "../../src/transfers/index/index-options.js";
 import { openTransferIndex, type TransferIndex } from "../../src/transfers/index/transfer-index.js";
+import { holdLease } from "../../test/support/index/hold-lease.js";
 import { createTransferRows } from "./synthetic-index.js";
 
 /** Beyond every block of the local network, so that no transfer ever becomes final and its watches stay open. */
@@ -43,7 +44,7 @@ export class ChangingIndex {
     const index = await openTransferIndex(location, network);
     await index.migrate();
     for (const name of ["follow", ...[...network.chains.keys()].map((slug) => `history.${slug}`)])
-      await index.leases.acquire(name);
+      await holdLease(index.leases, name);
     const block = { number: BLOCK - 1, hash: `0x${randomBytes(32).toString("hex")}`, timestamp: 1_700_000_000 };
     for (const chainId of [OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]) await index.store.initializeCursor(chainId, block);
     const rows = Array.from({ length: transfers }, (_, log) => createTransferRows(BLOCK, log, randomBytes(20)));

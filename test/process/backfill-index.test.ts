@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
+import { holdLease } from "../support/index/hold-lease.js";
 import { openIndex } from "../support/index/open-index.js";
 import { buildService } from "../support/service/build-service.js";
 import { createChainStub, serveChains } from "../support/stubs/chain-stub.js";
@@ -150,8 +151,7 @@ describe("the command", () => {
   test("names the process that holds the lease, and takes over when that releases it", async () => {
     const file = `${folder()}/held`;
     const index = await openIndex(file);
-    const lease = await index.leases.acquire("history.optimism");
-    if (!("release" in lease)) throw new Error("another process holds the lease");
+    const lease = await holdLease(index.leases, "history.optimism");
     const run = launch(file, ["--from", `optimism:${EVENTS / 2}`]);
     await expect.poll(run.output).toContain(`optimism: process ${process.pid} is already filling this chain`);
     await lease.release();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { Kysely } from "kysely";
-import { createAbortScope } from "../../resilience/abort-scope.js";
+import { type AbortScope, createAbortScope } from "../../resilience/abort-scope.js";
 import type { IndexDatabase } from "./database/index-database.js";
 import type { IndexTables } from "./database/schema.js";
 
@@ -14,13 +14,6 @@ const LEASE_MS = 6_000;
 export const HEARTBEAT_INTERVAL_MS = 1_500;
 const RETRY_INTERVAL_MS = 1_000;
 
-/** The exclusive right of one process to a piece of work. */
-export interface Lease {
-  /** Aborts when another process may have acquired the lease although this one has not released it. */
-  readonly lost: AbortSignal;
-  release(): Promise<void>;
-}
-
 /** The process that holds a lease. */
 export interface LeaseHolder {
   readonly pid: number;
@@ -28,9 +21,11 @@ export interface LeaseHolder {
   readonly host?: string;
 }
 
+/** The exclusive right of this process to a piece of work. */
 interface HeldLease {
   readonly fence: number;
-  readonly lost: AbortController;
+  /** Ends the work when another process may have acquired the lease although this one has not released it. */
+  readonly scope: AbortScope;
   /** When the last successful renewal was sent: the database's expiry time is later. */
   renewedAt: number;
 }
@@ -43,7 +38,8 @@ export class Leases {
   /** Unique to this process, also after a restart. */
   readonly #holder = randomUUID();
   readonly #held = new Map<string, HeldLease>();
-  readonly #waiting = new Set<() => void>();
+  /** The pauses of those who wait for a lease. */
+  readonly #waiting = new Set<AbortScope>();
 
   /**
    * @param clock `now` is monotonic, in milliseconds; `sleep` resolves when the time has passed or the signal fires
@@ -60,17 +56,6 @@ export class Leases {
     this.#sleep = clock.sleep;
   }
 
-  /** Acquires a lease, or returns its holder. */
-  async acquire(name: string): Promise<Lease | LeaseHolder> {
-    const sentAt = this.#now();
-    const row = await this.#database.transact((transaction) => this.#tryAcquire(transaction, name));
-    if (row.holder !== this.#holder)
-      return row.host === hostname() ? { pid: row.pid } : { pid: row.pid, host: row.host };
-    const lease: HeldLease = { fence: row.fence, lost: new AbortController(), renewedAt: sentAt };
-    this.#held.set(name, lease);
-    return { lost: lease.lost.signal, release: () => this.#release(name, lease) };
-  }
-
   /**
    * Runs work under a lease: waits while another process holds it, begins again if it is lost, and releases it at the end.
    * @param work ends soon after its signal fires
@@ -79,7 +64,7 @@ export class Leases {
   async run(
     name: string,
     listener: {
-      /** Called once when another process holds the lease. */
+      /** Called when another process holds the lease, once until that changes. */
       onLeaseHeld(holder: LeaseHolder): void;
       /** Called when the state of the lease cannot be read, once until it can be read again; the attempt is repeated. */
       onError(error: unknown): void;
@@ -87,20 +72,20 @@ export class Leases {
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    let isHolderReported = false;
-    let isErrorReported = false;
+    let reported: "failure" | "holder" | undefined;
     while (!signal.aborted) {
-      const lease = await this.acquire(name).catch((error: unknown) => {
-        if (!isErrorReported) listener.onError(error);
-        isErrorReported = true;
+      const renewedAt = this.#now();
+      const row = await this.#tryAcquire(name).catch((error: unknown) => {
+        if (reported !== "failure") listener.onError(error);
+        reported = "failure";
       });
-      if (lease !== undefined) isErrorReported = false;
-      if (lease !== undefined && "release" in lease) {
-        isHolderReported = false;
-        if (await runUnderLease(lease, signal, work)) return;
-      } else if (lease !== undefined) {
-        if (!isHolderReported) listener.onLeaseHeld(lease);
-        isHolderReported = true;
+      if (row?.holder === this.#holder) {
+        reported = undefined;
+        const lease = { fence: row.fence, scope: createAbortScope(signal), renewedAt };
+        if (await this.#runUnder(name, lease, work)) return;
+      } else if (row !== undefined) {
+        if (reported !== "holder") listener.onLeaseHeld(toHolder(row));
+        reported = "holder";
       }
       if (!signal.aborted) await this.#waitForRelease(signal);
     }
@@ -138,7 +123,7 @@ export class Leases {
 
   /** Ends the waits for leases that another process may have released. */
   wake(): void {
-    for (const resume of this.#waiting) resume();
+    for (const pause of this.#waiting) pause.cancel();
   }
 
   /** Returns the names of the leases that this process holds. */
@@ -146,26 +131,57 @@ export class Leases {
     return [...this.#held.keys()];
   }
 
-  async #tryAcquire(transaction: Kysely<IndexTables>, name: string) {
+  /** @returns the row of the lease, which has its holder */
+  #tryAcquire(name: string) {
     const { dialect } = this.#database;
     const row = { holder: this.#holder, host: hostname(), pid: process.pid, expires_at: dialect.timeAfter(LEASE_MS) };
-    await transaction
-      .insertInto("leases")
-      .values({ name, ...row, fence: 1 })
-      .onConflict((conflict) =>
-        conflict
-          .column("name")
-          .doUpdateSet((eb) => ({ ...row, fence: eb("leases.fence", "+", 1) }))
-          .where((eb) =>
-            eb.or([eb("leases.expires_at", "<=", dialect.timeAfter(0)), eb("leases.holder", "=", row.holder)]),
-          ),
-      )
-      .execute();
-    return transaction
-      .selectFrom("leases")
-      .select(["holder", "host", "pid", "fence"])
-      .where("name", "=", name)
-      .executeTakeFirstOrThrow();
+    return this.#database.transact(async (transaction) => {
+      await transaction
+        .insertInto("leases")
+        .values({ name, ...row, fence: 1 })
+        .onConflict((conflict) =>
+          conflict
+            .column("name")
+            .doUpdateSet((eb) => ({ ...row, fence: eb("leases.fence", "+", 1) }))
+            .where((eb) =>
+              eb.or([eb("leases.expires_at", "<=", dialect.timeAfter(0)), eb("leases.holder", "=", row.holder)]),
+            ),
+        )
+        .execute();
+      return transaction
+        .selectFrom("leases")
+        .select(["holder", "host", "pid", "fence"])
+        .where("name", "=", name)
+        .executeTakeFirstOrThrow();
+    });
+  }
+
+  /** @returns whether the work has ended by itself */
+  async #runUnder(name: string, lease: HeldLease, work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
+    this.#held.set(name, lease);
+    try {
+      await work(lease.scope.signal);
+      return this.#held.get(name) === lease;
+    } finally {
+      lease.scope.cancel();
+      if (this.#held.get(name) === lease) this.#held.delete(name);
+      await this.#expire(name, lease);
+    }
+  }
+
+  async #expire(name: string, { fence }: HeldLease): Promise<void> {
+    const expire = async (transaction: Kysely<IndexTables>): Promise<void> => {
+      await transaction
+        .updateTable("leases")
+        .set({ expires_at: this.#database.dialect.timeAfter(0) })
+        .where("name", "=", name)
+        .where("holder", "=", this.#holder)
+        .where("fence", "=", fence)
+        .execute();
+    };
+    // If this fails, the lease expires.
+    await this.#database.transact(expire).catch(() => {});
+    this.#database.notify("leases");
   }
 
   /** @returns the fences of the renewed leases by name */
@@ -178,63 +194,23 @@ export class Leases {
       .where("expires_at", ">", dialect.timeAfter(0))
       .returning(["name", "fence"])
       .execute();
-    return new Map(rows.map(({ name, fence }) => [name, fence]));
-  }
-
-  async #release(name: string, lease: HeldLease): Promise<void> {
-    if (this.#held.get(name) === lease) this.#held.delete(name);
-    const expires_at = this.#database.dialect.timeAfter(0);
-    const expire = async (transaction: Kysely<IndexTables>): Promise<void> => {
-      await transaction
-        .updateTable("leases")
-        .set({ expires_at })
-        .where("name", "=", name)
-        .where("holder", "=", this.#holder)
-        .where("fence", "=", lease.fence)
-        .execute();
-    };
-    // If this fails, the lease expires.
-    await this.#database.transact(expire).catch(() => {});
-    this.#database.notify("leases");
+    return new Map(rows.map((row) => [row.name, row.fence]));
   }
 
   #lose(name: string): void {
-    const lease = this.#held.get(name);
+    this.#held.get(name)?.scope.cancel();
     this.#held.delete(name);
-    lease?.lost.abort();
   }
 
-  #waitForRelease(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      // Ends the sleep when the wait is ended by `wake`.
-      const scope = createAbortScope(signal);
-      const resume = (): void => {
-        this.#waiting.delete(resume);
-        scope.cancel();
-        resolve();
-      };
-      this.#waiting.add(resume);
-      void this.#sleep(RETRY_INTERVAL_MS, scope.signal).then(resume);
-    });
+  async #waitForRelease(signal: AbortSignal): Promise<void> {
+    const pause = createAbortScope(signal);
+    this.#waiting.add(pause);
+    await this.#sleep(RETRY_INTERVAL_MS, pause.signal);
+    this.#waiting.delete(pause);
+    pause.cancel();
   }
 }
 
-/** @returns whether the work has ended by itself */
-async function runUnderLease(
-  lease: Lease,
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<void>,
-): Promise<boolean> {
-  const scope = createAbortScope(signal);
-  const abort = (): void => scope.cancel();
-  lease.lost.addEventListener("abort", abort, { once: true });
-  if (lease.lost.aborted) abort();
-  try {
-    await work(scope.signal);
-    return !lease.lost.aborted;
-  } finally {
-    lease.lost.removeEventListener("abort", abort);
-    scope.cancel();
-    await lease.release();
-  }
+function toHolder({ pid, host }: Required<LeaseHolder>): LeaseHolder {
+  return host === hostname() ? { pid } : { pid, host };
 }

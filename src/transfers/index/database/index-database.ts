@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely, RawBuilder } from "kysely";
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
 import type { MaybePromise } from "../../../resilience/maybe-async.js";
 import type { Requester } from "../../../resilience/waiters.js";
 import type { IndexTables } from "./schema.js";
@@ -85,4 +85,28 @@ export class IndexUnavailableError extends Error {
   override readonly name: string = "IndexUnavailableError";
   /** Whether it may become available without a change of the configuration. */
   readonly isTemporary: boolean = false;
+}
+
+/**
+ * Runs work in one transaction and rethrows its errors. One that has begun is not repeated, since it may have been committed.
+ * @param begin the statements that begin it
+ */
+export function runInTransaction<T>(
+  builder: Kysely<IndexTables>,
+  begin: string,
+  work: (transaction: Kysely<IndexTables>) => Promise<T>,
+): Promise<T> {
+  return builder.connection().execute(async (connection) => {
+    try {
+      await sql.raw(begin).execute(connection);
+      const result = await work(connection);
+      await sql`commit`.execute(connection);
+      return result;
+    } catch (error) {
+      // Also after a lock that was not granted with the beginning: a pool gives the connection to others. The database may have rolled
+      // back by itself, as SQLite on a full disk, or be lost: the first error is the one to report.
+      await sql`rollback`.execute(connection).catch(() => {});
+      throw error;
+    }
+  });
 }

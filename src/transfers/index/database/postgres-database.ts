@@ -2,13 +2,14 @@ import { type CompiledQuery, Kysely, PostgresDialect, type PostgresPoolClient, s
 import { FairSemaphore } from "../../../resilience/fair-semaphore.js";
 import type { MaybePromise } from "../../../resilience/maybe-async.js";
 import type { Requester } from "../../../resilience/waiters.js";
-import type {
-  DatabaseServerStatus,
-  IndexDatabase,
-  IndexTopic,
-  ReadSession,
-  SqlDialect,
-  SqlValue,
+import {
+  type DatabaseServerStatus,
+  type IndexDatabase,
+  type IndexTopic,
+  type ReadSession,
+  runInTransaction,
+  type SqlDialect,
+  type SqlValue,
 } from "./index-database.js";
 import { PostgresFailure } from "./postgres-failures.js";
 import type { PostgresIndexLocation, PostgresLocation } from "./postgres-location.js";
@@ -194,27 +195,6 @@ export class PostgresDatabase implements IndexDatabase {
 function createBuilder(connect: PostgresPool["connect"]): Kysely<IndexTables> {
   const connectClient = async () => (await connect()) as unknown as PostgresPoolClient;
   return new Kysely({ dialect: new PostgresDialect({ pool: { connect: connectClient, end: async () => {} } }) });
-}
-
-/** A transaction that has begun is not repeated, since it may have been committed. */
-function runInTransaction<T>(
-  builder: Kysely<IndexTables>,
-  begin: string,
-  work: (transaction: Kysely<IndexTables>) => Promise<T>,
-): Promise<T> {
-  return builder.connection().execute(async (connection) => {
-    try {
-      await sql.raw(begin).execute(connection);
-      const result = await work(connection);
-      await sql`commit`.execute(connection);
-      return result;
-    } catch (error) {
-      // Also after a lock that was not granted with the beginning: the pool gives the connection to others. It may be lost; the
-      // first error is the one to report.
-      await sql`rollback`.execute(connection).catch(() => {});
-      throw error;
-    }
-  });
 }
 
 /** @throws PostgresFailure when it takes longer */

@@ -8,6 +8,7 @@ import {
   type IndexDatabase,
   IndexUnavailableError,
   type ReadSession,
+  runInTransaction,
   type SqlDialect,
   type SqlValue,
 } from "./index-database.js";
@@ -148,29 +149,13 @@ export class SqliteDatabase implements IndexDatabase {
   async #transact<T>(work: (transaction: Kysely<IndexTables>) => Promise<T>, timeoutMs: number): Promise<T> {
     for (let waitedMs = 0; ; waitedMs += BUSY_RETRY_DELAY_MS) {
       try {
-        return await this.builder.connection().execute((connection) => runInTransaction(connection, work));
+        // Takes the write lock at the start, so that a retry has nothing to undo.
+        return await runInTransaction(this.builder, "begin immediate", work);
       } catch (error) {
         if (!isSqliteBusy(error) || waitedMs >= timeoutMs) throw error;
       }
       await sleep(BUSY_RETRY_DELAY_MS);
     }
-  }
-}
-
-async function runInTransaction<T>(
-  db: Kysely<IndexTables>,
-  work: (transaction: Kysely<IndexTables>) => Promise<T>,
-): Promise<T> {
-  // Takes the write lock at the start, so that a retry has nothing to undo.
-  await sql`begin immediate`.execute(db);
-  try {
-    const result = await work(db);
-    await sql`commit`.execute(db);
-    return result;
-  } catch (error) {
-    // SQLite may have rolled back by itself, as on a full disk; the first error is the one to report.
-    await sql`rollback`.execute(db).catch(() => {});
-    throw error;
   }
 }
 

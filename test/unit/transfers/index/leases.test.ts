@@ -3,7 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { sleep } from "../../../../src/resilience/clock.js";
 import { openSqlite, openSqliteDatabase } from "../../../../src/transfers/index/database/sqlite-database.js";
-import { type Lease, Leases } from "../../../../src/transfers/index/leases.js";
+import { Leases } from "../../../../src/transfers/index/leases.js";
+import { holdLease } from "../../../support/index/hold-lease.js";
 import { openIndex } from "../../../support/index/open-index.js";
 import { useTemporaryFolder } from "../../../support/temporary-folder.js";
 
@@ -31,12 +32,6 @@ async function launch(file: string) {
   return { leases, database, clock };
 }
 
-async function acquire(leases: Leases, name = "follow"): Promise<Lease> {
-  const lease = await leases.acquire(name);
-  if (!("release" in lease)) throw new Error(`process ${lease.pid} holds the lease`);
-  return lease;
-}
-
 /** Lets the leases of a file expire. */
 async function expire(file: string): Promise<void> {
   const connection = await openSqlite(file);
@@ -50,19 +45,19 @@ const NEVER = new AbortController().signal;
 test("a lease has one holder at a time, which others can name, and is free after its release", async () => {
   const file = await createFile();
   const [{ leases: first }, { leases: second }] = [await launch(file), await launch(file)];
-  const lease = await acquire(first);
-  expect(await second.acquire("follow")).toEqual({ pid: process.pid });
-  expect(await second.acquire("history.base")).toHaveProperty("release");
+  const lease = await holdLease(first);
+  await expect(holdLease(second)).rejects.toEqual({ pid: process.pid });
+  await holdLease(second, "history.base");
   await lease.release();
-  await acquire(second);
-  expect(await first.acquire("follow")).toEqual({ pid: process.pid });
+  await holdLease(second);
+  await expect(holdLease(first)).rejects.toEqual({ pid: process.pid });
   expect([first.list(), second.list()]).toEqual([[], ["history.base", "follow"]]);
 });
 
 test("a lease is free six seconds after the last heartbeat of its holder, and not before", async () => {
   const file = await createFile();
   const [{ leases: first }, { leases: second }] = [await launch(file), await launch(file)];
-  await acquire(first);
+  await holdLease(first);
   const connection = await openSqlite(file);
   const readRemainingMs = () =>
     Number(connection.prepare("select expires_at - unixepoch('subsec') * 1000 as ms from leases").get().ms);
@@ -71,24 +66,24 @@ test("a lease is free six seconds after the last heartbeat of its holder, and no
   expect(readRemainingMs()).toBeLessThanOrEqual(1_000);
   await first.renew();
   expect(readRemainingMs()).toBeGreaterThan(1_000);
-  expect(await second.acquire("follow")).toEqual({ pid: process.pid });
+  await expect(holdLease(second)).rejects.toEqual({ pid: process.pid });
   connection.close();
   await expire(file);
-  await acquire(second);
+  await holdLease(second);
 });
 
 test("who has lost a lease cannot write, and knows it at the next heartbeat", async () => {
   const file = await createFile();
   const [first, second] = [await launch(file), await launch(file)];
-  const lost = await acquire(first.leases);
+  const lost = await holdLease(first.leases);
   await expire(file);
-  const taken = await acquire(second.leases);
+  const taken = await holdLease(second.leases);
   const write = first.database.transact((transaction) => first.leases.assertHeld(transaction));
   await expect(write).rejects.toThrow("another process has taken over");
   expect([lost.lost.aborted, taken.lost.aborted]).toEqual([true, false]);
   await second.database.transact((transaction) => second.leases.assertHeld(transaction));
   await expire(file);
-  await acquire(first.leases);
+  await holdLease(first.leases);
   second.clock.time += 1_500;
   await second.leases.renew();
   expect(taken.lost.aborted).toBe(true);
@@ -96,7 +91,7 @@ test("who has lost a lease cannot write, and knows it at the next heartbeat", as
 
 test("who cannot renew a lease for six seconds counts it as lost", async () => {
   const { leases, database, clock } = await launch(await createFile());
-  const { lost } = await acquire(leases);
+  const { lost } = await holdLease(leases);
   await database.close();
   close.pop();
   clock.time += 5_999;
@@ -116,7 +111,7 @@ test("work begins again when its lease is lost, and waits while another process 
     signals.push(signal);
     if (signals.length > 1) return;
     await expire(file);
-    const taken = await acquire(second.leases);
+    const taken = await holdLease(second.leases);
     first.clock.time += 1_500;
     await first.leases.renew();
     expect(signal.aborted).toBe(true);
@@ -135,7 +130,7 @@ test("work ends with the signal of the process, and releases its lease", async (
     stopping.abort();
     expect(signal.aborted).toBe(true);
   });
-  await acquire(other.leases);
+  await holdLease(other.leases);
 });
 
 test("a failure to read leases is reported once, and again after they could be read", async () => {
@@ -143,7 +138,7 @@ test("a failure to read leases is reported once, and again after they could be r
   const [{ leases }, other] = [await launch(file), await launch(file)];
   const connection = await openSqlite(file);
   close.push(() => connection.close());
-  const held = await acquire(other.leases);
+  const held = await holdLease(other.leases);
   const listener = createListener();
   const rename = (from: string, to: string) => connection.exec(`alter table ${from} rename to ${to}`);
   rename("leases", "gone");
@@ -161,7 +156,7 @@ test("a failure to read leases is reported once, and again after they could be r
 test("what waits for leases leaves no listener when it is woken", async () => {
   const file = await createFile();
   const [{ leases }, holder] = [await launch(file), await launch(file)];
-  const held = await acquire(holder.leases);
+  const held = await holdLease(holder.leases);
   const database = await openSqliteDatabase(file);
   close.push(() => database.close());
   const waiting = new Leases(database, { now: () => 0, sleep: (_, signal) => sleep(60_000, signal) });
