@@ -1,28 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type AttackedChains, startAttackedChains } from "../support/attacks/attacked-chains.js";
 import { buildService } from "../support/service/build-service.js";
+import { type ReportingService, startReportingService } from "../support/service/loaded-scripts.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // Which packages the built service has loaded when it listens, and which after the request that needs them. The time and
 // the memory of the start follow from that; the table in CONTRIBUTING.md says where each is loaded.
 
-/** Runs in the service before it: sends the URLs of all scripts loaded so far for each message. */
-const REPORTER = `
-import { Session } from "node:inspector";
-const urls = new Set();
-const session = new Session();
-session.connect();
-session.on("Debugger.scriptParsed", ({ params }) => urls.add(params.url));
-session.post("Debugger.enable");
-process.on("message", () => process.send([...urls]));`;
-
 const QUOTE = "/v1/quote?amount=1000000&token=USDC&fromChain=polygon&toChain=base&slippage=0.5&network=mainnet";
 
 const folder = useTemporaryFolder();
-const children: ChildProcess[] = [];
 let main: string;
 let chains: AttackedChains;
 
@@ -32,51 +19,14 @@ beforeAll(async () => {
   return () => chains.close();
 });
 
-afterEach(async () => {
-  for (const child of children.splice(0)) {
-    const exited = once(child, "exit");
-    child.kill("SIGKILL");
-    await exited;
-  }
-});
-
-async function startService(environment: Readonly<Record<string, string>> = {}) {
-  const preload = `data:text/javascript,${encodeURIComponent(REPORTER)}`;
-  const child = spawn(process.execPath, ["--import", preload, main], {
-    env: {
-      PATH: process.env.PATH,
-      HOST: "127.0.0.1",
-      PORT: "0",
-      METRICS_PORT: "same",
-      ...chains.environment,
-      CUSTOM_RPC_URLS: "public",
-      ...environment,
-    },
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
+async function startService(environment: Readonly<Record<string, string>> = {}): Promise<ReportingService> {
+  const service = await startReportingService(main, {
+    ...chains.environment,
+    CUSTOM_RPC_URLS: "public",
+    ...environment,
   });
-  children.push(child);
-  const lines = createInterface(child.stdout as NonNullable<typeof child.stdout>);
-  const [line] = (await once(lines, "line")) as [string];
-  // Nobody reads the log.
-  lines.on("line", () => {});
-  const url = /^hop-gateway listens on (\S+)$/.exec(line)?.[1] ?? "";
-
-  /** Returns the files of packages that are loaded, from the name of the package on. */
-  async function listFiles(): Promise<readonly string[]> {
-    const reply = once(child, "message") as Promise<[readonly string[]]>;
-    child.send("list");
-    const [urls] = await reply;
-    return urls.flatMap((url) => url.split("/node_modules/").slice(1).slice(-1));
-  }
-
-  return {
-    listFiles,
-    async listPackages(): Promise<readonly string[]> {
-      const names = (await listFiles()).map((file) => /^(@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? file);
-      return [...new Set(names)].sort();
-    },
-    get: async (path: string) => (await fetch(`${url}${path}`)).text(),
-  };
+  onTestFinished(() => service.stop());
+  return service;
 }
 
 describe("the service that listens", () => {
