@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -16,7 +17,10 @@ export interface GrpcLoadOptions {
   readonly connections: number;
   /** Concurrent calls on each connection. */
   readonly concurrency: number;
-  readonly seconds: number;
+  /** When the load ends. Default: after the given number of calls. */
+  readonly seconds?: number;
+  /** How many calls to make. Default: no limit. */
+  readonly calls?: number;
   /** Returns the next encoded request message. */
   message(): Uint8Array;
   /** Length of every encoded response message; any other length fails the run. */
@@ -40,30 +44,33 @@ export function frameMessage(message: Uint8Array): Buffer {
 
 /** Makes unary gRPC calls over cleartext HTTP/2. Rejects on any unexpected response. */
 export async function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
-  const { connections, seconds } = options;
-  const state = { sent: 0, completed: 0, isOver: false };
+  const { connections, seconds, calls = Number.POSITIVE_INFINITY } = options;
+  const state = { sent: 0, completed: 0, limit: calls };
   const opened = await Promise.all(Array.from({ length: connections }, () => open(options, state)));
   const began = performance.now();
   const cpuBefore = process.cpuUsage();
   try {
     const failed = Promise.race(opened.map((connection) => connection.failed));
+    const finishAll = async (): Promise<void> => {
+      while (state.completed < state.sent) await Promise.race([failed, sleep(1)]);
+    };
     for (const connection of opened) connection.begin();
-    await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
+    await (seconds === undefined ? finishAll() : Promise.race([failed, sleep(seconds * 1000)]));
     const took = (performance.now() - began) / 1000;
     const { user, system } = process.cpuUsage(cpuBefore);
     const result = { completed: state.completed, seconds: took, generatorUtilization: (user + system) / 1e6 / took };
-    state.isOver = true;
-    while (state.completed < state.sent) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+    state.limit = 0;
+    await finishAll();
     return result;
   } finally {
-    state.isOver = true;
+    state.limit = 0;
     for (const connection of opened) connection.close();
   }
 }
 
 async function open(
   { url, path, concurrency, message, responseBytes }: GrpcLoadOptions,
-  state: { sent: number; completed: number; isOver: boolean },
+  state: { sent: number; completed: number; limit: number },
 ) {
   const { hostname, port, host } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -120,7 +127,7 @@ async function open(
     if (bytes !== GRPC_PREFIX_BYTES + responseBytes) fail(new Error(`a response of ${bytes} bytes`));
     if (!block.equals(trailers)) fail(new Error(`trailers ${block.toString("hex")}, not ${trailers.toString("hex")}`));
     state.completed += 1;
-    if (!state.isOver) call();
+    if (state.sent < state.limit) call();
   }
 
   const read = createFrameReader((type, flagBits, stream, payload) => {
@@ -146,7 +153,7 @@ async function open(
   return {
     failed,
     begin() {
-      for (let slot = 0; slot < concurrency; slot++) call();
+      for (let slot = 0; slot < concurrency && state.sent < state.limit; slot++) call();
       flush();
     },
     close() {

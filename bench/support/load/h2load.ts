@@ -6,7 +6,7 @@ import type { LoadResult } from "./load.js";
 import { runGenerator } from "./run-generator.js";
 
 /** Makes unary gRPC calls with h2load, in one thread, all with the same message. Rejects on any unexpected response. */
-export async function runH2load(options: GrpcLoadOptions): Promise<LoadResult> {
+export async function runH2load(options: GrpcLoadOptions & { readonly seconds: number }): Promise<LoadResult> {
   const { url, path, connections, concurrency, seconds, message, responseBytes } = options;
   const folder = await mkdtemp(join(tmpdir(), "hop-h2load-"));
   try {

@@ -7,7 +7,10 @@ import type { LoadResult } from "./load.js";
 export interface HttpLoadOptions {
   readonly url: string;
   readonly connections: number;
-  readonly seconds: number;
+  /** When the load ends. Default: after the given number of requests. */
+  readonly seconds?: number;
+  /** How many requests to send. Default: no limit. */
+  readonly requests?: number;
   /** Returns the bytes of the request with this index. */
   request(index: number): string;
   /** Requests to send per second. Default: closed loop, one in flight per connection. */
@@ -26,6 +29,7 @@ export async function runHttpLoad({
   url,
   connections,
   seconds,
+  requests = Number.POSITIVE_INFINITY,
   request,
   perSecond,
   onResponse,
@@ -40,7 +44,7 @@ export async function runHttpLoad({
     fail = reject;
   });
   const next = (connection: ClientConnection): void => {
-    if (isOver || perSecond !== undefined) idle.push(connection);
+    if (isOver || perSecond !== undefined || sent >= requests) idle.push(connection);
     else connection.send(request(sent++));
   };
   const opened = await Promise.all(
@@ -54,6 +58,10 @@ export async function runHttpLoad({
     ),
   );
 
+  async function finishAll(): Promise<void> {
+    while (idle.length < opened.length) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+  }
+
   const began = performance.now();
   const cpuBefore = process.cpuUsage();
   for (const connection of opened) next(connection);
@@ -65,13 +73,14 @@ export async function runHttpLoad({
           while (sent < due && idle.length > 0) idle.shift()?.send(request(sent++));
         }, TICK_MS);
   try {
-    await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
+    if (seconds === undefined) await finishAll();
+    else await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
     const took = (performance.now() - began) / 1000;
     const { user, system } = process.cpuUsage(cpuBefore);
     const result = { completed, seconds: took, generatorUtilization: (user + system) / 1e6 / took };
     isOver = true;
     clearInterval(pace);
-    while (idle.length < opened.length) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+    await finishAll();
     return result;
   } finally {
     isOver = true;
