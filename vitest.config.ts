@@ -38,6 +38,8 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "process", include: ["test/process/**/*.test.ts"] } },
+      // Counts what requests cost: `npm run counts:pin` writes the pinned numbers again.
+      { extends: true, test: { name: "counts", include: ["test/counts/**/*.test.ts"] } },
       {
         extends: true,
         test: {
