@@ -3,6 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
 import { withLocalNetwork } from "./support/local-network.js";
+import { listPlacements, placeProcesses } from "./support/placement.js";
 import { serveGateway } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
@@ -76,26 +77,31 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const gateway = await startServer("gateway", environment);
   try {
-    console.log(`CPU of the server per batch of ${QUOTES} quotes: user, and user + system`);
-    for (const [name, send] of kinds) {
-      const count = name.startsWith("100") ? BATCHES / 10 : BATCHES;
-      for (let index = 0; index < (count * WARM_UP) / BATCHES; index += 1) await send(gateway);
-      const user: number[] = [];
-      const total: number[] = [];
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const before = await gateway.cpuUsage();
-        for (let index = 0; index < count; index += 1) await send(gateway);
-        const after = await gateway.cpuUsage();
-        user.push((after.user - before.user) / count);
-        total.push((after.user - before.user + after.system - before.system) / count);
-      }
-      console.log(
-        `  ${name.padEnd(38)} ${(median(user) / 1000).toFixed(2)} ms, ${(median(total) / 1000).toFixed(2)} ms`,
-      );
+    for (const placement of listPlacements()) {
+      placeProcesses(placement, [gateway]);
+      console.log(`CPU of the server per batch of ${QUOTES} quotes, on ${placement}: user, and user + system`);
+      await measureKinds(gateway);
     }
   } finally {
     agent.destroy();
     await gateway.stop();
+  }
+}
+
+async function measureKinds(gateway: ServerProcess): Promise<void> {
+  for (const [name, send] of kinds) {
+    const count = name.startsWith("100") ? BATCHES / 10 : BATCHES;
+    for (let index = 0; index < (count * WARM_UP) / BATCHES; index += 1) await send(gateway);
+    const user: number[] = [];
+    const total: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const before = await gateway.cpuUsage();
+      for (let index = 0; index < count; index += 1) await send(gateway);
+      const after = await gateway.cpuUsage();
+      user.push((after.user - before.user) / count);
+      total.push((after.user - before.user + after.system - before.system) / count);
+    }
+    console.log(`  ${name.padEnd(38)} ${(median(user) / 1000).toFixed(2)} ms, ${(median(total) / 1000).toFixed(2)} ms`);
   }
 }
 

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createHttpLoads } from "./support/load/create-loads.js";
 import type { Load } from "./support/load/load.js";
 import { withLocalNetwork } from "./support/local-network.js";
+import { listPlacements, placeProcesses } from "./support/placement.js";
 import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { buildQuotePath, describeQuotes, FULL_ROUTE } from "./support/routes.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
@@ -86,6 +87,14 @@ async function sendRequests({ url, cpuUsage }: ServerProcess, load: Load): Promi
 }
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
+  for (const placement of listPlacements()) {
+    placeProcesses(placement);
+    console.log(`server and generator on ${placement}`);
+    await measureOutputs(environment);
+  }
+}
+
+async function measureOutputs(environment: Readonly<Record<string, string>>): Promise<void> {
   const path = buildQuotePath(FULL_ROUTE, 0);
   const quiet = await startServer("gateway", environment);
   const raw = await startServer("raw", await recordResponse(`${quiet.url}${path}`));

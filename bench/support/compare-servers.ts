@@ -1,5 +1,6 @@
 import { cpus } from "node:os";
 import type { Load } from "./load/load.js";
+import { listPlacements, type Placement, placeProcesses } from "./placement.js";
 import type { ServerProcess } from "./server-process.js";
 
 /** A server under comparison and the load it gets, by one or several generators. */
@@ -33,10 +34,21 @@ const WARM_UP_REQUESTS = 40_000;
 const MAX_WARM_UPS = 2;
 
 /**
- * Loads the servers in turn, round after round, so that noise of the machine affects all of them. Prints a table of
- * medians, and of ratios to the first server under load by the same generator.
+ * Loads the servers in turn, round after round, so that noise of the machine affects all of them. Prints a table of medians, and
+ * of ratios to the first server under load by the same generator, with all of them and the generators on one core; with
+ * UNPINNED=1 another one without.
  */
 export async function compareServers(title: string, servers: readonly ServerUnderLoad[]): Promise<void> {
+  for (const placement of listPlacements()) {
+    placeProcesses(
+      placement,
+      servers.map(({ server }) => server),
+    );
+    await compareAt(placement, title, servers);
+  }
+}
+
+async function compareAt(placement: Placement, title: string, servers: readonly ServerUnderLoad[]): Promise<void> {
   const all: readonly Series[] = servers.flatMap(({ name, server, loads }) =>
     loads.map((load) => ({ name, server, load, rounds: [] })),
   );
@@ -45,7 +57,7 @@ export async function compareServers(title: string, servers: readonly ServerUnde
     for (const series of all) series.rounds.push(await measure(series));
   }
   const others = computeMedian(all.flatMap(({ rounds }) => rounds.map(({ otherCores }) => otherCores)));
-  console.log(`\n${title}: medians of ${ROUNDS} rounds of ${ROUND_SECONDS} s`);
+  console.log(`\n${title}, server and generator on ${placement}: medians of ${ROUNDS} rounds of ${ROUND_SECONDS} s`);
   console.log(`(other processes used ${others.toFixed(1)} of ${cpus().length} cores)\n`);
   console.log("| server | generator (busy) | requests/s | ratio | user CPU | ratio | user + system CPU | ratio |");
   console.log("|---|---|---|---|---|---|---|---|");

@@ -23,6 +23,7 @@ export interface ResourceUsage {
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly url: string;
+  readonly pid: number;
   /** Returns the CPU time of its process so far, in microseconds. */
   cpuUsage(): Promise<NodeJS.CpuUsage>;
   /** Collects garbage in its process and returns what is still in use. */
@@ -72,6 +73,7 @@ export async function startServer(
   if (!("url" in started)) throw new Error(`server ${role} sent no URL`);
   return {
     url: started.url,
+    pid: child.pid ?? 0,
     async cpuUsage() {
       const reply = await sendCommand("cpu");
       if (!("cpu" in reply)) throw new Error(`server ${role} sent no CPU usage`);
