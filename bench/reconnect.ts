@@ -26,12 +26,12 @@ const QUOTES_PER_SECOND = 100;
 const PROTOCOLS: readonly WatchProtocol[] = ["SSE, HTTP/1.1", "SSE, HTTP/2", "gRPC"];
 const [GATEWAY_CORE, OTHER_CORE] = [0, 1];
 /** Until caches are filled and the chains are asked at their steady rate. */
-const WARM_UP_MS = 15_000;
+const WARM_UP_MS = 10_000;
 /** How long requests to the chains are counted, before the kill and after it. */
-const COUNT_MS = 15_000;
+const COUNT_MS = Number(process.env.RECONNECT_SECONDS ?? 15) * 1_000;
 const PATIENCE_MS = 60_000;
-/** Until all watchers were told of the last change. */
-const SETTLE_MS = 3_000;
+/** Only a state that is lost takes longer, or a watcher that does not come back. */
+const SETTLE_MS = 20_000;
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -51,6 +51,16 @@ async function waitUntilBack(url: string): Promise<WatchersReport & { readonly s
     for (const [cause, count] of Object.entries(report.failures)) failures[cause] = (failures[cause] ?? 0) + count;
     const secondsOver = performance.now() - began > PATIENCE_MS;
     if (report.open === WATCHERS || secondsOver) return { ...report, ...total, failures, secondsOver };
+  }
+}
+
+/** Counts the watchers that were not told of the last change of their transfer, once all were or should have been. */
+async function countLost(url: string, counts: readonly number[]) {
+  for (let repeated = 0, began = performance.now(); ; await sleep(500)) {
+    const report = await fetchReport(url);
+    repeated += report.repeated;
+    const lost = report.known.filter((number, position) => number !== counts[position % TRANSFERS]).length;
+    if (lost === 0 || performance.now() - began > SETTLE_MS) return { lost, repeated };
   }
 }
 
@@ -95,9 +105,7 @@ async function measure(upstreams: ProxiedUpstreams, protocol: WatchProtocol): Pr
     await sleep(Math.max(killedAt + COUNT_MS - performance.timeOrigin - performance.now(), 0));
     const stormRequests = upstreams.chainRequests().length;
     await stopChanges();
-    await sleep(SETTLE_MS);
-    const { known, repeated } = await fetchReport(watchers.url);
-    const lost = known.filter((number, position) => number !== index.counts[position % TRANSFERS]).length;
+    const { lost, repeated } = await countLost(watchers.url, index.counts);
     const seconds = (from: number, to: number): string => ((to - from) / 1_000).toFixed(1);
     const watcherSeconds = (watchersCpu.user + watchersCpu.system - watchersBefore.user - watchersBefore.system) / 1e6;
     const formatQuotes = ({ latencyMs, refused, unanswered, answered }: PacedQuotesReport): string =>
