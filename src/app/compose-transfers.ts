@@ -6,6 +6,7 @@ import type { Config } from "../config/config.js";
 import type { AttestationClient } from "../hop/attestation-client.js";
 import { ExplorerClient } from "../hop/explorer-client.js";
 import { getNetwork } from "../hop/networks.js";
+import type { ReadTurns } from "../http/admission/read-turns.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import { createTransferPresenter } from "../operations/transfers/transfer-presenter.js";
@@ -135,9 +136,10 @@ export function composeWatches(options: {
   readonly transfers: TransfersModule;
   readonly prices: TokenPrices;
   readonly scheduler: Scheduler;
+  readonly reads: ReadTurns;
   readonly metrics: Pick<Metrics, "onWatchPoll" | "onWatchEvent">;
 }): TransferWatcher<GetTransferStatusResponse> {
-  const { config, chains, transfers, prices, scheduler, metrics } = options;
+  const { config, chains, transfers, prices, scheduler, reads, metrics } = options;
   const { index, finality, closing } = transfers;
   const lookups = new WatchLookups<GetTransferStatusResponse>({
     chains,
@@ -145,6 +147,7 @@ export function composeWatches(options: {
     present: createTransferPresenter({ details: transfers.details, prices }),
     isFinal: (network, chain, block) =>
       finality.isFinal(chains.forBackground(network.slug).getClient(chain.slug), block, closing),
+    untilRead: (callers) => reads.untilRead(callers),
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
   });

@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { Config } from "../config/config.js";
+import { ReadTurns } from "../http/admission/read-turns.js";
 import type { Document, DynamicDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
 import { HttpServer } from "../http/server.js";
@@ -126,6 +127,7 @@ export async function createGateway(
     documents,
     scheduler: parts.scheduler,
     eventLoop: parts.eventLoop,
+    reads: parts.reads,
     limits: { operationStreams: config.watchMaxStreams || Number.MAX_SAFE_INTEGER },
     fastPaths: options.fastPaths ?? true,
     log(entry, reason) {
@@ -235,6 +237,7 @@ async function composeParts({
   const offChainSources = new OffChainSources({ config, chains, logger, clocks, sharedCache });
   const scheduler = new Scheduler({ onError: (err, job) => logger.error({ err, job }, "a periodic job failed") });
   const eventLoop = new FairScheduler();
+  const reads = new ReadTurns();
   const limiter = new AdaptiveLimiter(monotonicNow);
   const { attestations } = offChainSources;
   const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
@@ -242,10 +245,11 @@ async function composeParts({
   const quotes = composeQuotes({
     ...{ config, chains, blockAges, offChainSources, limiter, metrics, tracing, sharedCache, clocks, deliveryTimes },
   });
-  const watcher = composeWatches({ config, chains, transfers, prices: offChainSources.prices, metrics, scheduler });
+  const { prices } = offChainSources;
+  const watcher = composeWatches({ config, chains, transfers, prices, metrics, scheduler, reads });
   return {
-    ...{ callsPerSecond, clocks, chains, blockAges, redis, offChainSources, scheduler, eventLoop, limiter, transfers },
-    ...{ quotes, watcher },
+    ...{ callsPerSecond, clocks, chains, blockAges, redis, offChainSources, scheduler, eventLoop, reads, limiter },
+    ...{ transfers, quotes, watcher },
   };
 }
 

@@ -6,6 +6,7 @@ import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { type OverloadLoad, OverloadManager } from "./admission/overload-manager.js";
 import { RateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
+import type { ReadTurns } from "./admission/read-turns.js";
 import { createHeadersTooLargeError, createUrlTooLongError, RequestAdmission } from "./admission/request-admission.js";
 import { DEFAULT_HTTP_LIMITS, HTTP1_STREAM_CONNECTION_SHARE, type HttpLimits } from "./connection/http-limits.js";
 import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./connection/http1-server.js";
@@ -51,6 +52,8 @@ export interface HttpServerOptions {
   readonly tracer?: RequestTracer | undefined;
   /** Divides the time of the event loop among callers. Default: one of its own. */
   readonly eventLoop?: FairScheduler;
+  /** Divides what is read of HTTP/2 connections among turns of the event loop. Default: one of its own. */
+  readonly reads?: ReadTurns;
   /** Runs the periodic checks of connections. Default: one of its own. */
   readonly scheduler?: Scheduler;
   /** Limits the calls of each caller. Default: no limit. */
@@ -101,7 +104,7 @@ export class HttpServer {
     // Each open stream adds a listener.
     setMaxListeners(0, this.#draining.signal);
     const { scheduler = new Scheduler(), eventLoop = new FairScheduler() } = options;
-    const overload = new OverloadManager(limits, scheduler, eventLoop);
+    const overload = new OverloadManager(limits, scheduler, eventLoop, options.reads);
     this.#overload = overload;
     this.#streamPlaces = createStreamPlaces(limits, overload.maxConnections);
     const rateLimiter = options.rateLimit && new RateLimiter(options.rateLimit);

@@ -33,6 +33,8 @@ export interface OverloadLoad {
 export interface ConnectionProtocol {
   /** Returns whether the connection has no open request. */
   isIdle(): boolean;
+  /** Returns the callers of its open requests, some of them repeatedly. Absent: the connection is not read in turns. */
+  listCallers?(): Iterable<string>;
   /** Closes the connection if its peer breaks the rules of the protocol. Called every second. */
   checkPeer(now: number): void;
   /** Closes responses that their caller has not read in time; returns whether the whole connection is late. */
@@ -97,7 +99,7 @@ export class OverloadManager {
   /** Divides the time of the event loop among callers. */
   readonly eventLoop: FairScheduler;
   /** Divides what is read of connections among its turns, until they turn out to be HTTP/1.1. */
-  readonly reads = new ReadTurns();
+  readonly reads: ReadTurns;
   readonly #limits: HttpLimits;
   readonly #scheduler: Scheduler;
   readonly #connectionsByCaller = new Map<string, Set<Connection>>();
@@ -120,9 +122,10 @@ export class OverloadManager {
   /** Checks all connections, while there are any. */
   #checks: ScheduledJob | undefined;
 
-  constructor(limits: HttpLimits, scheduler: Scheduler, eventLoop: FairScheduler) {
+  constructor(limits: HttpLimits, scheduler: Scheduler, eventLoop: FairScheduler, reads = new ReadTurns()) {
     this.#limits = limits;
     this.eventLoop = eventLoop;
+    this.reads = reads;
     this.#scheduler = scheduler;
     this.maxConnections = capToFileDescriptorLimit(limits.connections);
     this.#streams = new FairQuota(() => limits.totalStreams);

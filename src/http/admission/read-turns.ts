@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { readTurn } from "../../resilience/clock.js";
 import { FairScheduler } from "../../resilience/fair-scheduler.js";
 
@@ -23,7 +24,7 @@ export interface ReadConnection {
   requestsInTurn: number;
   readInTurn: number;
   /** Undefined until its first bytes have arrived. */
-  protocol?: { isIdle(): boolean } | undefined;
+  protocol?: { listCallers?(): Iterable<string> } | undefined;
 }
 
 /**
@@ -32,7 +33,8 @@ export interface ReadConnection {
  * reset at once (CVE-2023-44487), before anything else happens: 300 such connections held up the process for 25 seconds.
  *
  * As long as little arrives, connections are read at once. After many requests in one turn, the others are stopped, and each
- * is read again in the turn of its caller. What it has sent stays in the buffers of the system meanwhile.
+ * is read again in the turn of its caller. What it has sent stays in the buffers of the system meanwhile. It may be the end of
+ * requests: work for them begins `untilRead`.
  */
 export class ReadTurns {
   /** Beside that of requests: what is read may be the end of requests that have begun. */
@@ -41,6 +43,8 @@ export class ReadTurns {
   readonly #reading = new Set<ReadConnection>();
   /** Number of those that wait to be read. */
   #waiting = 0;
+  /** Callers of open requests on these, and the end of their wait: of the connection that was stopped last. */
+  readonly #unread = new Map<string, Promise<void>>();
   /** The turn of the event loop, the requests that began in it, and those that are expected after it. */
   #turn = -1;
   #requests = 0;
@@ -63,6 +67,20 @@ export class ReadTurns {
     this.#count(connection, 1);
   }
 
+  /**
+   * Resolves when what the callers of some work have sent so far is read: they may have left. In the next turn of the event
+   * loop, unless all of them have open requests on connections that wait: then, when these have been read once.
+   */
+  async untilRead(callers: Iterable<string>): Promise<void> {
+    await nextTurn();
+    let read: Promise<void> | undefined;
+    for (const caller of callers) {
+      read = this.#unread.get(caller);
+      if (read === undefined) return;
+    }
+    await read;
+  }
+
   /** Begins a session in the turn of its caller, with what its connection has sent so far. */
   beginSession(connection: ReadConnection, bytes: number, begin: () => void): void {
     this.#count(connection, Math.ceil(bytes / BYTES_PER_REQUEST));
@@ -71,7 +89,7 @@ export class ReadTurns {
       // Others need not be stopped for what is read now: sessions begin in turns.
       this.#requests = Number.NEGATIVE_INFINITY;
     };
-    this.#schedule(connection, beginUncounted, true);
+    void this.#schedule(connection, beginUncounted, true);
   }
 
   #count(connection: ReadConnection, requests: number): void {
@@ -101,22 +119,32 @@ export class ReadTurns {
       setReading(connection.socket, true);
       this.#reading.add(connection);
     };
+    const callers = new Set(connection.protocol?.listCallers?.());
     // What has begun comes first: its end may be what is to be read.
-    this.#schedule(connection, read, connection.protocol?.isIdle() === false);
+    const wait = this.#schedule(connection, read, callers.size > 0);
+    for (const caller of callers) this.#unread.set(caller, wait);
+    void wait.then(() => {
+      for (const caller of callers) if (this.#unread.get(caller) === wait) this.#unread.delete(caller);
+    });
   }
 
-  #schedule(connection: ReadConnection, read: () => void, hasBegun = false): void {
+  /** Returns a promise that resolves when the connection has been read, or would have been if it were not closed. */
+  #schedule(connection: ReadConnection, read: () => void, hasBegun: boolean): Promise<void> {
     this.#waiting += 1;
     const { caller, socket } = connection;
-    const readInTurn = (): void => {
-      this.#waiting -= 1;
-      if (socket.destroyed) return;
-      this.#startTurn();
-      read();
-      this.#expected += Math.max(LEAST_EXPECTED_REQUESTS, connection.requestsInTurn);
-      if (this.#expected >= EXPECTED_REQUESTS_PER_TURN) this.#turns.endTurn();
-    };
-    this.#turns.schedule({ caller }, readInTurn, hasBegun);
+    return new Promise((resolve) => {
+      const readInTurn = (): void => {
+        this.#waiting -= 1;
+        // Node.js reads at the beginning of the next turn of the event loop.
+        setImmediate(resolve);
+        if (socket.destroyed) return;
+        this.#startTurn();
+        read();
+        this.#expected += Math.max(LEAST_EXPECTED_REQUESTS, connection.requestsInTurn);
+        if (this.#expected >= EXPECTED_REQUESTS_PER_TURN) this.#turns.endTurn();
+      };
+      this.#turns.schedule({ caller }, readInTurn, hasBegun);
+    });
   }
 }
 

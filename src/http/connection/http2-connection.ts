@@ -45,6 +45,7 @@ const EXCESS_BYTES_PER_SECOND = 16 * 1024;
 /** A stream that was admitted and is not closed. */
 interface OpenStream extends Http2StreamPlace {
   readonly stream: ServerHttp2Stream;
+  readonly caller: string;
   /** Undefined until something waits for its caller. */
   sendDeadline: SendDeadline | undefined;
   /** When a check first found it closed. */
@@ -127,7 +128,7 @@ export class Http2Connection implements ConnectionProtocol {
       return false;
     }
     this.#refusedInRow = 0;
-    const open: OpenStream = { stream, release, sendDeadline: undefined, closedAt: undefined };
+    const open: OpenStream = { stream, caller, release, sendDeadline: undefined, closedAt: undefined };
     notePlace(stream, open);
     this.#openStreams.push(open);
     stream.on("close", () => {
@@ -139,6 +140,10 @@ export class Http2Connection implements ConnectionProtocol {
 
   isIdle(): boolean {
     return this.#openStreams.length === 0;
+  }
+
+  listCallers(): Iterable<string> {
+    return this.#openStreams.map(({ caller }) => caller);
   }
 
   checkPeer(now: number): void {

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { ChainClients } from "../../chain/chains.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import { FairSemaphore } from "../../resilience/fair-semaphore.js";
@@ -31,6 +30,11 @@ export class WatchLookups<M> {
     readonly chains: Pick<ChainClients, "forNetwork">;
     readonly statusCache: Pick<StatusCache, "find" | "refresh">;
     readonly present: (status: TransferStatus, isFull: boolean, context: LookupContext) => MaybePromise<Presented<M>>;
+    /**
+     * Resolves, not at once, when what these callers have sent is read. Where many streams are reset at once, a turn comes as
+     * the one before it leaves: its callers may be the next to leave.
+     */
+    readonly untilRead: (callers: Iterable<string>) => Promise<void>;
     /** Longest time of a lookup, in milliseconds. */
     readonly timeoutMs: number;
     /** Monotonic clock, in milliseconds. */
@@ -75,10 +79,9 @@ export class WatchLookups<M> {
   #run<T>(network: Network, waiters: Waiters, work: (context: LookupContext) => MaybePromise<T>): Promise<T> {
     const { signal } = waiters;
     return this.#semaphore.acquire(waiters, signal, async (caller) => {
-      // Where many streams are reset at once, its turn comes as the one before it leaves: it may be the next to leave.
-      await setImmediate();
+      const { chains, untilRead, timeoutMs, now } = this.#options;
+      await untilRead(waiters);
       signal.throwIfAborted();
-      const { chains, timeoutMs, now } = this.#options;
       const deadline = now() + timeoutMs;
       const remainingMs = (): number => deadline - now();
       return work({ network, chains: chains.forNetwork(network.slug), caller, waiters, signal, remainingMs });

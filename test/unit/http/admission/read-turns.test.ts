@@ -1,4 +1,5 @@
-import type { Socket } from "node:net";
+import { connect, constants } from "node:http2";
+import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import {
   createFrameReader,
@@ -25,13 +26,13 @@ async function untilReading(reading: ReadonlySet<string>, count: number): Promis
 function setup() {
   const reads = new ReadTurns();
   const reading = new Set<string>();
-  function connect(name: string, { caller = name, isBusy = false } = {}): Connection {
+  function connect(name: string, { caller = name, openCallers = [] as readonly string[] } = {}): Connection {
     const socket = {
       destroyed: false,
       _handle: { readStart: () => reading.add(name), readStop: () => reading.delete(name) },
     };
     const connection = new Connection(socket as unknown as Socket, caller);
-    if (isBusy) connection.protocol = { isIdle: () => false } as ConnectionProtocol;
+    connection.protocol = { listCallers: () => openCallers } as Partial<ConnectionProtocol> as ConnectionProtocol;
     reading.add(name);
     reads.add(connection);
     return connection;
@@ -71,7 +72,7 @@ describe("reading HTTP/2 connections in turns", () => {
   test("divides turns among callers, and reads the requests that a caller has begun first", async () => {
     const { reading, connect, bring } = setup();
     const floods = Array.from({ length: 10 }, (_, index) => connect(`flood ${index}`, { caller: "many" }));
-    const busy = connect("busy", { caller: "many", isBusy: true });
+    const busy = connect("busy", { caller: "many", openCallers: ["many"] });
     connect("other");
     await nextTurn();
     for (const flood of floods) bring(flood, 20);
@@ -119,6 +120,77 @@ describe("reading HTTP/2 connections in turns", () => {
     bring(quiet, 1);
     expect(reading.size).toBe(2);
   });
+});
+
+describe("work for requests whose end may not be read yet", () => {
+  /** Returns whose work has begun, given the callers of each piece. */
+  function begin(reads: ReadTurns, ...callers: readonly string[][]): ReadonlySet<string> {
+    const begun = new Set<string>();
+    for (const each of callers) void reads.untilRead(each).then(() => begun.add(each.join("+")));
+    return begun;
+  }
+
+  test("begins in the next turn of the event loop while connections are read at once", async () => {
+    const { reads, connect } = setup();
+    connect("a", { openCallers: ["a"] });
+    const begun = begin(reads, ["a"]);
+    await null;
+    expect(begun.size).toBe(0);
+    await nextTurn();
+    expect([...begun]).toEqual(["a"]);
+  });
+
+  test("begins when the connection with its requests has been read, and that of others at once", async () => {
+    const { reads, reading, connect, bring } = setup();
+    connect("proxy", { openCallers: ["a", "a", "b"] });
+    bring(connect("flood", { openCallers: ["flood"] }), 257);
+    const begun = begin(reads, ["a"], ["b"], ["a", "other"], ["other"], ["flood"]);
+    await nextTurn();
+    expect([...begun]).toEqual(["a+other", "other"]);
+    await untilReading(reading, 2);
+    for (let turns = 0; begun.size < 5 && turns < MAX_TURNS; turns++) await nextTurn();
+    expect([...begun].sort()).toEqual(["a", "a+other", "b", "flood", "other"]);
+  });
+
+  test("waits for one read, however often its connection is stopped again", async () => {
+    const { reads, reading, connect, bring } = setup();
+    const flood = connect("flood", { openCallers: ["flood"] });
+    bring(flood, 257);
+    const begun = begin(reads, ["flood"]);
+    for (let turns = 0; begun.size < 1 && turns < MAX_TURNS; turns++) {
+      await nextTurn();
+      if (reading.has("flood")) bring(flood, 257);
+    }
+    expect([...begun]).toEqual(["flood"]);
+  });
+
+  test("begins although its connection was closed before it was read", async () => {
+    const { reads, reading, connect, bring } = setup();
+    const flood = connect("flood", { openCallers: ["flood"] });
+    bring(flood, 257);
+    Object.assign(flood.socket, { destroyed: true });
+    await reads.untilRead(["flood"]);
+    expect(reading.size).toBe(0);
+  });
+});
+
+test("work for a stream that its caller has reset begins no sooner than that is read", async () => {
+  const reads = new ReadTurns();
+  const never = new Promise<never>(() => {});
+  const { port, server } = await startTestServer({ reads, getQuote: () => never, trustProxy: true });
+  const session = connect(`http://127.0.0.1:${port}`);
+  const path = "/v1/quote?amount=1&token=USDC&fromChain=ethereum&toChain=optimism&slippage=0.5";
+  const request = session.request({ ":path": path, "x-forwarded-for": "192.0.2.7" });
+  await expect.poll(() => server.getLoad().openStreams).toBe(1);
+  // What begins a session does not count, nor does the rest of its turn.
+  await nextTurn();
+  await nextTurn();
+  request.close(constants.NGHTTP2_CANCEL);
+  const flood = new Connection(new Socket(), "another");
+  for (let count = 0; count < 257; count++) reads.countRequest(flood);
+  await reads.untilRead(["192.0.2.7"]);
+  expect(server.getLoad().openStreams).toBe(0);
+  session.destroy();
 });
 
 const REQUESTS = 250;

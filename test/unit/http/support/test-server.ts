@@ -11,6 +11,7 @@ import {
   ListAvailableRoutesResponseSchema,
   ListTransfersResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ReadTurns } from "../../../../src/http/admission/read-turns.js";
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import type { Documents } from "../../../../src/http/documents.js";
 import { type MountedService, mountService } from "../../../../src/http/request/mounted-service.js";
@@ -52,6 +53,7 @@ export interface TestServerOptions {
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
   readonly eventLoop?: FairScheduler;
+  readonly reads?: ReadTurns;
   /** Documents served next to the operations. */
   readonly documents?: Documents;
   /** Calls per caller and window. */

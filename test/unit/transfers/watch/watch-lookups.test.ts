@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { Waiters } from "../../../../src/resilience/waiters.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
@@ -8,7 +9,10 @@ import { startLookupService } from "../spend/lookup-service.js";
 import { hashOf, mainnet } from "./watch-world.js";
 
 /** Lookups through a status cache that `find` stands for, and the queries that have reached it. */
-function setup(find: (query: TransferQuery, context: LookupContext) => Promise<LookupResult>) {
+function setup(
+  find: (query: TransferQuery, context: LookupContext) => Promise<LookupResult>,
+  untilRead: (callers: Iterable<string>) => Promise<void> = () => nextTurn(),
+) {
   const begun: string[] = [];
   const { chains } = createLookupContext();
   const lookups = new WatchLookups<string>({
@@ -22,6 +26,7 @@ function setup(find: (query: TransferQuery, context: LookupContext) => Promise<L
     },
     present: async () => ({ message: "", fingerprint: 0, isFinal: false }),
     isFinal: async () => false,
+    untilRead,
     timeoutMs: 10_000,
     now: () => 0,
   });
@@ -96,6 +101,27 @@ test("lookups that nobody wants any more do not begin", async () => {
   expect([running, begun.length]).toEqual([16, 16]);
 });
 
+test("a lookup begins when what its callers have sent is read, unless they have left", async () => {
+  const read = createDeferred<void>();
+  const asked: string[] = [];
+  const { lookups, begun } = setup(
+    async () => undefined,
+    (callers) => {
+      asked.push(...callers);
+      return read.promise;
+    },
+  );
+  const leaving = waitersOf("leaves");
+  const leaves = lookups.findAll(toTarget("0x01"), leaving);
+  const stays = lookups.findAll(toTarget("0x02"), waitersOf("stays"));
+  await nextTurn();
+  expect([asked, begun]).toEqual([["leaves", "stays"], []]);
+  leaving.remove("leaves");
+  read.resolve();
+  await expect(leaves).rejects.toThrow();
+  expect([await stays, begun]).toEqual([[], ["stays 0x02"]]);
+});
+
 test("a transaction is looked up with all its transfers, up to a limit", async () => {
   const otherTransferIds = Array.from({ length: 150 }, (_, index) => hashOf(index));
   const { lookups, begun } = setup(async () => createStatus({ otherTransferIds }));
@@ -112,6 +138,7 @@ test("watches that end send no request after that", async () => {
     statusCache: service.cache,
     present: async () => ({ message: "", fingerprint: 0, isFinal: false }),
     isFinal: async () => false,
+    untilRead: () => nextTurn(),
     timeoutMs: 10_000,
     now: () => 0,
   });
