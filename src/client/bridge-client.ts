@@ -26,7 +26,7 @@ export function createBridgeClient(baseUrl: string, { timeoutMs, fetch }: Bridge
     httpClient: (request) => send(request, fetch ?? globalThis.fetch),
     useBinaryFormat: true,
     interceptors: [],
-    // fetch decompresses by itself.
+    // fetch asks for compressed responses and decompresses them by itself.
     acceptCompression: [],
     sendCompression: null,
     compressMinBytes: MAX_MESSAGE_BYTES,
@@ -47,7 +47,16 @@ async function send({ url, method, header, body, signal }: UniversalClientReques
     throw new ConnectError("the service could not be reached", Code.Unavailable, undefined, undefined, error);
   });
   const answer = universalClientResponseFromFetch(response);
-  return { ...answer, body: readBody(answer.body) };
+  return { ...answer, header: describeDecodedBody(answer.header), body: readBody(answer.body) };
+}
+
+/** Returns headers that fit a body which fetch has decompressed: its encoding and its length are those of the compressed one. */
+function describeDecodedBody(header: Headers): Headers {
+  if (!header.has("content-encoding")) return header;
+  const decoded = new Headers(header);
+  decoded.delete("content-encoding");
+  decoded.delete("content-length");
+  return decoded;
 }
 
 async function* readBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,8 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { ListAvailableRoutesResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { GetQuoteResponseSchema, ListAvailableRoutesResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createBridgeClient } from "../../../src/client.js";
+import { startTestServer } from "../http/support/test-server.js";
 
 const routes = toBinary(
   ListAvailableRoutesResponseSchema,
@@ -23,6 +24,19 @@ test("sends each request with the given fetch, as one body, with the signal of t
   expect(request?.url).toBe("http://gateway.test/base/hop.bridge.v1.BridgeService/ListAvailableRoutes");
   expect(request?.headers.get("connect-timeout-ms")).toBe("7000");
   expect(new TextDecoder().decode(await request?.arrayBuffer())).toContain("ETH");
+});
+
+test("reads a response that the service has compressed and fetch has decompressed", async () => {
+  const amountOutMin = "1".repeat(20_000);
+  const { url } = await startTestServer({ getQuote: async () => create(GetQuoteResponseSchema, { amountOutMin }) });
+  const encodings: (string | null)[] = [];
+  const fetch: typeof globalThis.fetch = async (...args) => {
+    const response = await globalThis.fetch(...args);
+    encodings.push(response.headers.get("content-encoding"));
+    return response;
+  };
+  expect(await createBridgeClient(url, { fetch }).getQuote({})).toMatchObject({ amountOutMin });
+  expect(encodings).toEqual(["gzip"]);
 });
 
 test("a service that is not reached is UNAVAILABLE with its cause, and an aborted call CANCELED", async () => {
