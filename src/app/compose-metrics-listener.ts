@@ -3,7 +3,7 @@ import { DEFAULT_METRICS_PORT } from "../config/environment-table.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { Logger } from "../observability/log.js";
 import { MetricsListener } from "../observability/metrics/metrics-listener.js";
-import { StartupError } from "./process-lifecycle.js";
+import { describeListenError, StartupError } from "./process-lifecycle.js";
 
 /** Returns the listener of metrics and liveness on the configured address; undefined if they are served on the main port. */
 export function composeMetricsListener({
@@ -46,9 +46,8 @@ export function composeMetricsListener({
       try {
         return await (metricsPort === undefined ? listenOnDefaultPort() : listener.listen(metricsPort));
       } catch (error) {
-        throw new StartupError(
-          `the metrics cannot be served on the address of METRICS_HOST and METRICS_PORT: ${(error as Error).message}`,
-        );
+        const reason = describeListenError(error as Error, { host: "METRICS_HOST", port: "METRICS_PORT" });
+        throw new StartupError(`the metrics cannot be served: ${reason}`);
       }
     },
     close: (): Promise<void> => listener.close(),

@@ -10,9 +10,37 @@ export class StartupError extends Error {
 /** Returns what to print for a failed start: only the message for expected errors and system errors, else the stack. */
 export function describeStartupError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const isSystemError = (error as NodeJS.ErrnoException).syscall !== undefined;
-  const isExpected = error instanceof ConfigError || error instanceof StartupError || isSystemError;
+  const { syscall } = error as NodeJS.ErrnoException;
+  if (isListenError(error)) return describeListenError(error, { host: "HOST", port: "PORT" });
+  const isExpected = error instanceof ConfigError || error instanceof StartupError || syscall !== undefined;
   return isExpected ? error.message : (error.stack ?? error.message);
+}
+
+/** Error of Node.js for an address that cannot be listened on. */
+interface ListenError extends NodeJS.ErrnoException {
+  readonly address?: string;
+  readonly port?: number;
+}
+
+function isListenError(error: NodeJS.ErrnoException): error is ListenError {
+  return error.syscall === "listen" || error.syscall === "bind";
+}
+
+/** Returns why an address cannot be listened on, and by which of its variables that is mended. */
+export function describeListenError(
+  { code, address, port, message }: ListenError,
+  variables: { readonly host: string; readonly port: string },
+): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return `port ${port} is in use: set ${variables.port} to another one, or to 0 for a free one`;
+    case "EACCES":
+      return `port ${port} needs more rights than this user has: set ${variables.port} to another one`;
+    case "EADDRNOTAVAIL":
+      return `${address} is not an address of this machine: correct ${variables.host}`;
+    default:
+      return message;
+  }
 }
 
 /** Logs what an operator should know about the configuration. For the process that the operator started: workers repeat it. */
