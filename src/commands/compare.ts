@@ -3,7 +3,7 @@ import { OffChainSources } from "../app/off-chain-sources.js";
 import { findPackageRoot } from "../app/package-files.js";
 import { ChainClients } from "../chain/chains.js";
 import { loadConfig } from "../config/config.js";
-import { getErrorMessage } from "../errors.js";
+import { getErrorMessage, ServiceError } from "../errors.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import { findChain, getNetwork, type Network, type NetworkSlug } from "../hop/networks.js";
 import { findAvailableRoutes, type Route } from "../hop/routes.js";
@@ -64,7 +64,12 @@ export async function compareWithSdk(
   const offChain = new OffChainSources({ config, chains, logger, clocks, sharedCache: undefined });
   try {
     const network = getNetwork(options.network);
-    const settings = await offChain.settings.getCurrent(network.slug);
+    const settings = await offChain.settings.getCurrent(network.slug).catch((error: unknown) => {
+      if (!(error instanceof ServiceError)) throw error;
+      process.stderr.write(`hop-gateway: ${error.message}\n`);
+      return undefined;
+    });
+    if (settings === undefined) return EXIT_CODES.nothingCompared;
     const { prices, attestations } = offChain;
     const sources: ComparisonSources = {
       chains: chains.forNetwork(network.slug),

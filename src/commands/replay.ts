@@ -55,6 +55,8 @@ export async function replayRequests(
     const outcome = "path" in planned ? await replay(planned.path, options) : { result: "failed" as const, ...planned };
     if (!options.isJson) output.write(formatOutcome(outcome));
     outcomes.push(outcome);
+    // Without the routes of both servers, each quote would only fail for the same reason.
+    if (options.file === undefined && outcomes.length === 1 && outcome.result === "failed") break;
   }
   output.write(options.isJson ? formatJson(options, outcomes) : formatSummary(outcomes));
   if (outcomes.some(({ result }) => result === "different")) return EXIT_CODES.different;

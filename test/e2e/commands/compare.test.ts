@@ -118,6 +118,12 @@ describe("hop-gateway compare", () => {
     expect(ended.code).toBe(3);
   });
 
+  test("exits with code 3 without the fee settings, and says what mends it, without a stack", async () => {
+    const ended = await compare(ROUTE, { ASSETS_URL: "http://127.0.0.1:1", LOG_LEVEL: "silent" });
+    expect(ended.stderr).toMatch(/^hop-gateway: the fee settings of mainnet cannot be read .*ASSETS_URL=off[^\n]*\n$/);
+    expect([ended.code, ended.stdout]).toEqual([3, ""]);
+  });
+
   test.each([
     [["--routes", "USDT:polygon"], {}, "--routes must be a comma-separated list of token:from:to"],
     [["--routes", "USDC.e:ethereum:base"], {}, "--routes: USDC.e:ethereum:base is not an open route"],

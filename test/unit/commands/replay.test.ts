@@ -73,17 +73,22 @@ describe("without a file", () => {
     expect(code).toBe(0);
   });
 
-  test("has nothing to compare where the old server is gone", async () => {
-    const gone = await start(() => {});
-    await gone.close();
-    const current = await start(serve(1));
-    let output = "";
-    const options = { old: gone.url, new: current.url, file: undefined, tolerancePercent: 0.5, isJson: false };
-    expect(await replayRequests(options, { write: (text) => (output += text) })).toBe(3);
-    expect(output).toBe(
-      "not compared: /v1/available-routes: the old server: connection refused\n0 equal, 0 different, 1 not compared\n",
-    );
-  });
+  test.each(["old", "new"])(
+    "says once that the %s server is gone, and asks the other one nothing more",
+    async (side) => {
+      const gone = await start(() => {});
+      await gone.close();
+      const other = await start(serve(1));
+      const servers = { old: other.url, new: other.url, [side]: gone.url };
+      let output = "";
+      const options = { ...servers, file: undefined, tolerancePercent: 0.5, isJson: false };
+      expect(await replayRequests(options, { write: (text) => (output += text) })).toBe(3);
+      expect(output).toBe(
+        `not compared: /v1/available-routes: the ${side} server: connection refused\n0 equal, 0 different, 1 not compared\n`,
+      );
+      expect(other.requests).toEqual(["GET /v1/available-routes"]);
+    },
+  );
 });
 
 describe("with a file", () => {
