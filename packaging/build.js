@@ -139,9 +139,10 @@ function isRunning(pid) {
  * last build, so that only what changed is compiled.
  */
 async function build() {
-  if (!existsSync(stage) && existsSync(join(dist, ".tsbuildinfo"))) {
-    cpSync(realpathSync(dist), stage, { recursive: true, mode: constants.COPYFILE_FICLONE });
-  }
+  const isFirst = !existsSync(join(dist, ".tsbuildinfo"));
+  // Without it, a new user sees nothing until the build has ended.
+  if (isFirst) process.stderr.write("compiling for the first time: this takes some ten seconds\n");
+  else if (!existsSync(stage)) cpSync(realpathSync(dist), stage, { recursive: true, mode: constants.COPYFILE_FICLONE });
   const compiler = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const output = ["--outDir", stage, "--tsBuildInfoFile", join(stage, ".tsbuildinfo")];
   // Types are checked by `npm run check`.

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { type Command, parseCommandLine, UsageError } from "./commands/command-line.js";
+import { COMMAND_NAMES, type Command, parseCommandLine, UsageError } from "./commands/command-line.js";
 
 /** Exit code for an invalid command line. */
 const USAGE_EXIT_CODE = 2;
@@ -40,7 +40,9 @@ try {
   process.exitCode = await runCommand(command);
 } catch (error) {
   if (error instanceof UsageError) {
-    process.stderr.write(`hop-gateway: ${error.message}; see hop-gateway --help\n`);
+    const name = COMMAND_NAMES.find((name) => name === process.argv[2]);
+    const help = name === undefined ? "hop-gateway --help" : `hop-gateway ${name} --help`;
+    process.stderr.write(`hop-gateway: ${error.message}; see ${help}\n`);
     process.exit(USAGE_EXIT_CODE);
   }
   const { describeStartupError } = await import("./app/process-lifecycle.js");

@@ -39,7 +39,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
 
   /** Read errors by chain slug. */
   const readErrors = new Map<string, string>();
-  let pending: { readonly transfer: SentTransfer; readonly dueAt: number }[] = [];
+  let pending: { readonly transfer: SentTransfer; readonly sentBy: string; readonly dueAt: number }[] = [];
   let lastRun: Promise<void> = Promise.resolve();
   let stopping: AbortController | undefined;
   let loop: Promise<void> | undefined;
@@ -56,14 +56,14 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
         topics: [transferSentTopics],
       },
     ])) as (EventLog & { readonly transactionHash: string })[];
-    const transfers: SentTransfer[] = [];
+    const sent: { readonly transfer: SentTransfer; readonly sentBy: string }[] = [];
     for (const hash of new Set(logs.map((entry) => entry.transactionHash))) {
       const receipt = (await chain.rpc("eth_getTransactionReceipt", [hash])) as TransactionReceipt;
-      transfers.push(...parseSentTransfers(chain.slug, receipt.logs));
+      sent.push(...parseSentTransfers(chain.slug, receipt.logs).map((transfer) => ({ transfer, sentBy: hash })));
     }
     // Advanced only after all reads: a failed read is retried from the same block.
     nextBlock.set(chain.slug, head + 1);
-    pending.push(...transfers.map((transfer) => ({ transfer, dueAt: now() + delaySeconds * 1_000 })));
+    pending.push(...sent.map((entry) => ({ ...entry, dueAt: now() + delaySeconds * 1_000 })));
   }
 
   /** Logs only changes: a dead chain would fill the log. */
@@ -82,12 +82,16 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
   async function deliverDue(dueBy: number): Promise<void> {
     const due = pending.filter((entry) => entry.dueAt <= dueBy);
     pending = pending.filter((entry) => entry.dueAt > dueBy);
-    for (const { transfer } of due) {
+    for (const { transfer, sentBy } of due) {
       const { token, source, destination } = transfer;
-      const route = `${token} ${source} -> ${destination}`;
+      const route = `${token} ${source} -> ${destination}, sent by ${sentBy}`;
       try {
         const receipt = await deliverTransfer(chains, transfer);
-        log(receipt === undefined ? `not bondable: ${route}` : `delivered: ${route} ${receipt.transactionHash}`);
+        log(
+          receipt === undefined
+            ? `not bondable: ${route}`
+            : `delivered: ${route}, received by ${receipt.transactionHash}`,
+        );
       } catch (error) {
         log(`could not deliver: ${route}: ${errorMessage(error)}`);
       }

@@ -44,7 +44,8 @@ export class ConfigError extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`the configuration has ${problems.length} problem(s):\n${problems.map((line) => `  - ${line}`).join("\n")}`);
+    const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+    super(`the configuration has ${count}:\n${problems.map((line) => `  - ${line}`).join("\n")}`);
     this.problems = problems;
   }
 }

@@ -110,15 +110,16 @@ describe("hop-gateway", () => {
   });
 
   test.each([
-    [["sevre"], 'unknown command "sevre"'],
-    [["--port", "80"], "Unknown option '--port'"],
-    [["serve", "now"], "serve accepts only options"],
-  ])("%j: prints the error, starts nothing and exits with code 2", async (args, message) => {
+    [["sevre"], 'unknown command "sevre"', "hop-gateway --help"],
+    [["--port", "80"], "Unknown option '--port'", "hop-gateway --help"],
+    [["serve", "now"], "serve accepts only options", "hop-gateway serve --help"],
+    [["index", "--form", "2024"], "Unknown option '--form'", "hop-gateway index --help"],
+  ])("%j: prints the error, starts nothing and exits with code 2", async (args, message, help) => {
     const ended = await run(args);
     expect(ended).toEqual({
       code: 2,
       stdout: "",
-      stderr: `hop-gateway: ${message}; see hop-gateway --help\n`,
+      stderr: `hop-gateway: ${message}; see ${help}\n`,
     });
   });
 
@@ -126,7 +127,7 @@ describe("hop-gateway", () => {
     const ended = await run([], { PORT: "none", WORKERS: "0" });
     expect(ended.code).toBe(1);
     expect(ended.stdout).toBe("");
-    expect(ended.stderr).toContain("the configuration has 2 problem(s)");
+    expect(ended.stderr).toContain("the configuration has 2 problems:");
   });
 
   test.each([["--help"], ["--version"]])("%s succeeds when its output is closed", async (option) => {

@@ -64,7 +64,8 @@ describe("the bonder while chains cannot be read", () => {
   });
 
   function deliveryLine(source: string, destination: string): unknown {
-    return expect.stringMatching(new RegExp(`^delivered: HOP ${source} -> ${destination} 0x[0-9a-f]{64}$`));
+    const hashes = "sent by 0x[0-9a-f]{64}, received by 0x[0-9a-f]{64}";
+    return expect.stringMatching(new RegExp(`^delivered: HOP ${source} -> ${destination}, ${hashes}$`));
   }
 
   async function sendHop(source: string, destination: string): Promise<void> {

@@ -91,6 +91,17 @@ async function listChanges(): Promise<string[]> {
   return Promise.all(files.map(async (name) => `${name} ${(await lstat(join(checkout, name))).mtimeMs}`));
 }
 
+test("says that it compiles the first time, and only then", async () => {
+  const first = startBuild();
+  expect([await first.code, first.output()]).toEqual([
+    0,
+    "compiling for the first time: this takes some ten seconds\n",
+  ]);
+  await put("src/main.ts", 'export const version: string = "second";\n');
+  const second = startBuild();
+  expect([await second.code, second.output()]).toEqual([0, ""]);
+});
+
 test("writes nothing if nothing has changed", async () => {
   await build();
   expect(await read("dist/src/main.js")).toContain('"first"');
