@@ -306,7 +306,7 @@ export const LIMITS: readonly {
         effect: "quotes are refused until then",
       },
       {
-        name: "`rpcUrl[...]` endpoints: connections; requests per second to one host; responses that are being read",
+        name: "`rpcUrl[...]` endpoints: connections; requests per second to one host, 20 for a response with too many members or levels; responses that are being read",
         value: `64, 16 to one host name; 200, 100 for one caller; 16 MiB, 1 MiB each; of each ${HALF}`,
         effect: "the request waits for up to a second, then `OVERLOADED` or `UPSTREAM_UNAVAILABLE`",
       },

@@ -150,7 +150,13 @@ class CustomEndpointSession {
       openMemory: () => openResponseMemory(responseMemory, caller, createMemoryError),
       acquireCalls: (_, requestSignal) => hostLimits.acquireRequest(caller, host, requestSignal),
       now: monotonicNow,
-      onEndpointRequest,
+      onEndpointRequest: (request) => {
+        const onEnd = onEndpointRequest?.(request);
+        return (outcome) => {
+          onEnd?.(outcome);
+          if (outcome === "too_complex") hostLimits.countComplexResponse(caller, host);
+        };
+      },
     });
     const timeoutMs = READ_TIMEOUT_MS - (monotonicNow() - startedAt);
     return createCustomClient(slug, endpoint, { timeoutMs, onFailure: options.onFailure });

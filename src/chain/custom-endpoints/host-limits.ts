@@ -17,6 +17,8 @@ export const MAX_CONNECTIONS_PER_ADDRESS = 32;
 export const MAX_CONNECTIONS_PER_NAME = 16;
 /** Requests per second to one name and to one address; one caller gets at most half. */
 export const MAX_REQUESTS_PER_SECOND = 200;
+/** Requests that one counts as whose response is too complex: it costs a connection, which ends with it. */
+const COMPLEX_RESPONSE_REQUESTS = 20;
 /** How long a request may wait for its turn, in milliseconds. */
 const MAX_REQUEST_WAIT_MS = 1_000;
 /** Buckets beyond this number are forgotten, the least recently used first. Full ones hold no information anyway. */
@@ -67,10 +69,8 @@ export class CustomHostLimits {
    * @throws ServiceError OVERLOADED when that would take too long. Rejects with the signal's reason.
    */
   async acquireRequest(caller: string, host: CustomHost, signal: AbortSignal): Promise<void> {
-    const buckets = listKeys(host).flatMap((key) => [
-      this.#requestsByKey.memo(key, { context: MAX_REQUESTS_PER_SECOND }),
-      this.#requestsByKey.memo(`${caller} ${key}`, { context: MAX_REQUESTS_PER_SECOND / 2 }),
-    ]);
+    const ofAll = listKeys(host).map((key) => this.#requestsByKey.memo(key, { context: MAX_REQUESTS_PER_SECOND }));
+    const buckets = [...ofAll, ...this.#listBuckets(caller, host)];
     const waitMs = Math.max(...buckets.map((bucket) => bucket.waitMs()));
     if (waitMs > MAX_REQUEST_WAIT_MS) {
       const message = "too many requests are sent to the host of this rpcUrl: try again later or name another host";
@@ -80,6 +80,18 @@ export class CustomHostLimits {
     if (waitMs === 0) return;
     await this.#sleep(waitMs, signal);
     signal.throwIfAborted();
+  }
+
+  /** Counts a response that was given up as too complex as more requests of its caller, but not of others. */
+  countComplexResponse(caller: string, host: CustomHost): void {
+    for (const bucket of this.#listBuckets(caller, host)) bucket.take(COMPLEX_RESPONSE_REQUESTS - 1);
+  }
+
+  /** Returns what counts the requests of one caller. */
+  #listBuckets(caller: string, host: CustomHost): TokenBucket[] {
+    return listKeys(host).map((key) =>
+      this.#requestsByKey.memo(`${caller} ${key}`, { context: MAX_REQUESTS_PER_SECOND / 2 }),
+    );
   }
 
   /** Keeps the connections of a name or address only while somebody uses or awaits one. */

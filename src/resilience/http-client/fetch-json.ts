@@ -161,7 +161,8 @@ async function readBodyText(
     // Leaving the loop destroys the stream.
     if (newSize > maxBytes) throw new UpstreamError(`answered more than ${maxBytes} bytes`, { kind: "too_large" });
     const excess = scanner.scan(chunk)?.kind;
-    if (excess !== undefined) throw new UpstreamError(`answered JSON beyond the limit of its ${excess}`);
+    if (excess !== undefined)
+      throw new UpstreamError(`answered JSON beyond the limit of its ${excess}`, { kind: "too_complex" });
     if (newSize > buffer.length) {
       const capacity = Math.min(maxBytes, Math.max(newSize, 2 * buffer.length));
       memory?.grow(capacity);

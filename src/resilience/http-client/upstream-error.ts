@@ -3,6 +3,7 @@
  * - rpc_error: the upstream is reachable and declines this call
  * - aborted: every caller has left
  * - too_large: the response exceeds the size limit
+ * - too_complex: the response has too many members, or lists and objects too deep inside each other
  * - invalid_response: the response has no usable form
  */
 export type UpstreamErrorKind =
@@ -13,6 +14,7 @@ export type UpstreamErrorKind =
   | "http_error"
   | "invalid_response"
   | "too_large"
+  | "too_complex"
   | "wrong_chain";
 
 /** Returns how an upstream failed, in words without a URL; undefined where an error or its causes do not say. */

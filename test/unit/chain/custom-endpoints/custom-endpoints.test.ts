@@ -236,6 +236,33 @@ describe("a custom endpoint", () => {
     await expect(other.client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
   });
 
+  test("that answers nested lists without end is asked five times a second, and less often than one that fails", async () => {
+    const [nesting, failing] = await Promise.all(
+      ["[".repeat(mebibyte), "<html>"].map((body) =>
+        startRpcNodeStub({ intercept: ({ response }) => !!response.end(body) }),
+      ),
+    );
+    const custom = endpoints();
+    /** Asks sixteen endpoints at a time, five times, and returns for how many seconds. */
+    const askOften = async (url = "", caller = ""): Promise<number> => {
+      const began = performance.now();
+      for (let round = 0; round < 5; round++) {
+        const ask = async (): Promise<void> => {
+          const { client, close } = await custom.open(optimism, url, { caller, signal: never });
+          await expect(client.send("eth_blockNumber", [], never)).rejects.toThrow();
+          await close();
+        };
+        await Promise.all(Array.from({ length: 16 }, ask));
+      }
+      return (performance.now() - began) / 1000;
+    };
+    const seconds = await askOften(nesting?.url, "attacker");
+    await askOften(failing?.url, "other");
+    // Those that are sent at once; then five a second, those of the first second at once, and one second is waited for.
+    expect(nesting?.requests.length).toBeLessThanOrEqual(16 + 5 * (seconds + 2));
+    expect(failing?.requests).toHaveLength(80);
+  });
+
   test("is not followed through redirects", async () => {
     const canary = await startHttpStub((_, response) => sendJson(response, {}));
     opened.push(canary);

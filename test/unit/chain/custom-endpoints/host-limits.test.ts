@@ -118,4 +118,22 @@ describe("requests", () => {
     clock.ms += 1_000;
     await send("greedy");
   });
+
+  test("count twenty times for their caller, and not for others, if the responses are too complex", async () => {
+    const { limits, waits } = create();
+    const target = host("rpc.example", "192.0.2.1");
+    const send = async (caller: string): Promise<void> => {
+      await limits.acquireRequest(caller, target, never);
+      limits.countComplexResponse(caller, target);
+    };
+    let sent = 0;
+    await expect(async () => {
+      for (; ; sent += 1) await send("nonsense");
+    }).rejects.toMatchObject(overloaded);
+    // Half of the requests per second at once, and as many for which it waits.
+    expect(sent).toBe(MAX_REQUESTS_PER_SECOND / 20);
+    const before = waits.length;
+    await send("other");
+    expect(waits).toHaveLength(before);
+  });
 });
