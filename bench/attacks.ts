@@ -34,6 +34,7 @@ import {
   startHostileLookups,
 } from "./support/attackers.js";
 import { measureNestedCaller, measureNestedOperator } from "./support/nested-responses.js";
+import { measureResetBurst, serveResetBurst } from "./support/reset-burst.js";
 import { runBench, startServer } from "./support/server-process.js";
 import {
   measureSharedFollower,
@@ -393,6 +394,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
       holdMs: 3_000,
       behaviour: { isHanging: true },
     }),
+  "reset-burst": () => measureResetBurst(main),
   "nested-operator": () => measureNestedOperator(main),
   "nested-caller": () => measureNestedCaller(main),
   "shared-follower": () => measureSharedFollower(main),
@@ -421,4 +423,5 @@ await runBench(measure, {
   chains: serveChains,
   watchStorm: serveWatchStorm,
   honestCaller: serveHonestCaller,
+  resetBurst: serveResetBurst,
 });
