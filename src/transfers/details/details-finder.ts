@@ -4,10 +4,11 @@ import type { ChainClient, RpcCall, RpcCallResult } from "../../chain/chain-clie
 import { type NetworkChainClients, usesCustomEndpoints } from "../../chain/chains.js";
 import { type ChainHeads, getHeads } from "../../chain/heads/chain-heads.js";
 import { ServiceError } from "../../errors.js";
-import { createAbortScope, raceAbort } from "../../resilience/abort-scope.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
-import { joinWaiters, type Requester, Waiters } from "../../resilience/waiters.js";
+import { SingleFlight } from "../../resilience/single-flight.js";
+import { Waiters } from "../../resilience/waiters.js";
 import type { LookupContext } from "../sources/transfer-source.js";
 import { isBudgetExhausted, type LookupBudgets } from "../spend/lookup-budget.js";
 import { meterChains } from "../spend/metered-chains.js";
@@ -19,10 +20,10 @@ import { areFinalDetails, type DetailsOutcome } from "./transfer-details.js";
 /** What the chains say about one status. */
 type ReadOutcome = { readonly details: ChainDetails } | { readonly error: ServiceError };
 
-/** A read of one status in flight. Statuses that are read together have the same waiters. */
-interface SharedRead {
-  readonly outcome: Promise<ReadOutcome>;
-  readonly waiters: Waiters;
+/** A status and what identifies its details. */
+interface KeyedStatus {
+  readonly status: TransferStatus;
+  readonly key: string;
 }
 
 /** About a kilobyte each. */
@@ -44,7 +45,7 @@ const DEADLINE_MARGIN_MS = 500;
 export class DetailsFinder {
   readonly #options;
   readonly #cache: LRUCache<string, ReadOutcome>;
-  readonly #inFlight = new Map<string, SharedRead>();
+  readonly #reads: SingleFlight<ReadOutcome>;
 
   constructor(options: {
     readonly readDetails: DetailsReader;
@@ -64,6 +65,7 @@ export class DetailsFinder {
   }) {
     this.#options = options;
     this.#cache = new LRUCache({ max: MAX_ENTRIES, perf: { now: options.now }, ttlResolution: 0 });
+    this.#reads = new SingleFlight(options.closing);
   }
 
   /**
@@ -75,36 +77,32 @@ export class DetailsFinder {
    */
   find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]> {
     if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
-      return this.#findUncached(statuses, undefined, context);
-    const keys = statuses.map((status) => createKey(status, context));
+      return this.#findInTime(statuses, context, (waitContext) => this.#readAll(statuses, waitContext, true));
+    const keyed = statuses.map((status) => ({ status, key: createKey(status, context) }));
     const outcomes: DetailsOutcome[] = [];
-    for (const [index, status] of statuses.entries()) {
-      const cached = this.#cache.get(keys[index] ?? "");
-      if (cached === undefined) return this.#findUncached(statuses, keys, context);
+    for (const { status, key } of keyed) {
+      const cached = this.#cache.get(key);
+      if (cached === undefined)
+        return this.#findInTime(statuses, context, (waitContext) => this.#findShared(keyed, waitContext));
       outcomes.push(this.#addEstimate(status, cached));
     }
     return outcomes;
   }
 
-  /** @param keys undefined: the reads are private to the caller */
-  async #findUncached(
+  /** Ends the wait for outcomes before the deadline of the caller. */
+  async #findInTime(
     statuses: readonly TransferStatus[],
-    keys: readonly string[] | undefined,
     context: LookupContext,
+    read: (waitContext: LookupContext) => Promise<readonly ReadOutcome[]>,
   ): Promise<readonly DetailsOutcome[]> {
     const availableMs = context.remainingMs();
     const scope = createAbortScope(context.signal, availableMs - Math.min(DEADLINE_MARGIN_MS, availableMs / 5));
     setMaxListeners(0, scope.signal);
-    const waitContext = { ...context, signal: scope.signal };
     try {
-      const outcomes = await (keys === undefined
-        ? this.#readAll(statuses, waitContext, true)
-        : this.#findShared(statuses, keys, waitContext));
-      return outcomes.map((outcome, index) => {
-        const status = statuses[index];
-        if (status === undefined) throw new Error("an outcome without its status");
-        return this.#addEstimate(status, outcome);
-      });
+      const outcomes = await read({ ...context, signal: scope.signal });
+      return statuses.map((status, index) =>
+        this.#addEstimate(status, outcomes[index] ?? { error: tooSlowError(status) }),
+      );
     } catch (error) {
       if (error !== scope.signal.reason) throw error;
       return statuses.map((status) => ({ error: tooSlowError(status) }));
@@ -113,86 +111,68 @@ export class DetailsFinder {
     }
   }
 
-  async #findShared(
+  async #findShared(keyed: readonly KeyedStatus[], context: LookupContext): Promise<readonly ReadOutcome[]> {
+    if (keyed.some(({ key }) => !this.#cache.has(key) && !this.#reads.isInFlight(key)))
+      this.#options.limiter.assertCapacity(context.waiters ?? context.caller);
+    return this.#findTogether(keyed, context);
+  }
+
+  /** Reads statuses together that are neither cached nor being read, until nobody waits for any of them. */
+  #findTogether(
+    keyed: readonly KeyedStatus[],
+    context: LookupContext,
+    mayRepeat = true,
+  ): Promise<readonly ReadOutcome[]> {
+    const group: TransferStatus[] = [];
+    const groupWaiters = new Waiters(this.#options.closing);
+    let start = (_: Promise<readonly ReadOutcome[]>): void => {};
+    const outcomes = new Promise<readonly ReadOutcome[]>((resolve) => {
+      start = resolve;
+    });
+    const found = keyed.map(async ({ status, key }) => {
+      const cached = this.#cache.get(key);
+      if (cached !== undefined) return cached;
+      let isOwn = false;
+      const read = async (waiters: Waiters): Promise<ReadOutcome> => {
+        isOwn = true;
+        const place = group.push(status) - 1;
+        const leave = groupWaiters.addAll(waiters);
+        const outcome = await outcomes.then((all) => all[place] ?? { error: tooSlowError(status) }).finally(leave);
+        this.#store(key, status, outcome);
+        return outcome;
+      };
+      const outcome = await this.#reads.run(key, context, read);
+      const isSpent = !isOwn && "error" in outcome && isBudgetExhausted(outcome.error, "caller");
+      if (!isSpent || !mayRepeat) return outcome;
+      // Another caller has spent its budget; this one has its own.
+      const [again = outcome] = await this.#findTogether([{ status, key }], context, false);
+      return again;
+    });
+    start(this.#readGroup(group, groupWaiters, context));
+    return Promise.all(found);
+  }
+
+  /** Reads statuses in the time that all who may join have. Returns nothing if that is over before there was a slot. */
+  async #readGroup(
     statuses: readonly TransferStatus[],
-    keys: readonly string[],
+    waiters: Waiters,
     context: LookupContext,
   ): Promise<readonly ReadOutcome[]> {
-    const missing = new Map<string, TransferStatus>();
-    for (const [index, status] of statuses.entries()) {
-      const key = keys[index] ?? "";
-      if (!this.#cache.has(key) && this.#findRead(key) === undefined) missing.set(key, status);
-    }
-    if (missing.size > 0) {
-      this.#options.limiter.assertCapacity(context.waiters ?? context.caller);
-      this.#startShared(missing, context);
-    }
-    return Promise.all(
-      statuses.map(async (status, index) => {
-        const key = keys[index] ?? "";
-        const outcome = await this.#waitFor(key, status, context);
-        const isOwnRead = missing.has(key);
-        if (isOwnRead || !("error" in outcome) || !isBudgetExhausted(outcome.error, "caller")) return outcome;
-        // Another caller has spent its budget; this one has its own.
-        if (this.#findRead(key) === undefined) this.#startShared(new Map([[key, status]]), context);
-        return this.#waitFor(key, status, context);
-      }),
-    );
-  }
-
-  async #waitFor(key: string, status: TransferStatus, requester: Requester): Promise<ReadOutcome> {
-    const cached = this.#cache.get(key);
-    if (cached !== undefined) return cached;
-    const read = this.#findRead(key);
-    if (read === undefined) return { error: tooSlowError(status) };
-    const leave = joinWaiters(read.waiters, requester);
-    try {
-      return await raceAbort(read.outcome, requester.signal);
-    } finally {
-      leave();
-    }
-  }
-
-  /** A read that is being aborted cannot be joined. */
-  #findRead(key: string): SharedRead | undefined {
-    const read = this.#inFlight.get(key);
-    return read?.waiters.signal.aborted ? undefined : read;
-  }
-
-  /** Starts one read of several statuses that others can join. It ends when nobody waits for any of them. */
-  #startShared(statuses: ReadonlyMap<string, TransferStatus>, context: LookupContext): void {
-    const { closing, timeoutMs, now } = this.#options;
-    const waiters = new Waiters(closing);
-    // The caller waits for each of them in a moment.
-    queueMicrotask(joinWaiters(waiters, context));
+    const { timeoutMs, now } = this.#options;
     const scope = createAbortScope(waiters.signal, timeoutMs);
     // Each of the reads listens to it.
     setMaxListeners(0, scope.signal);
     const deadline = now() + timeoutMs;
     const remainingMs = (): number => deadline - now();
-    const sharedContext: LookupContext = { ...context, waiters, signal: scope.signal, remainingMs };
-    const all = this.#readAll([...statuses.values()], sharedContext, false)
-      .catch((error: unknown) => {
-        // The time was over before it had a slot. Those who joined later have more.
-        if (error !== scope.signal.reason) throw error;
-        return [];
-      })
-      .finally(() => {
-        scope.cancel();
-        waiters.close();
-      });
-    for (const [index, [key, status]] of [...statuses].entries()) {
-      const one = all.then((outcomes) => {
-        const outcome = outcomes[index] ?? { error: tooSlowError(status) };
-        this.#store(key, status, outcome);
-        return outcome;
-      });
-      const read = { outcome: one, waiters };
-      this.#inFlight.set(key, read);
-      const remove = (): void => {
-        if (this.#inFlight.get(key) === read) this.#inFlight.delete(key);
-      };
-      one.then(remove, remove);
+    try {
+      if (statuses.length === 0) return [];
+      return await this.#readAll(statuses, { ...context, waiters, signal: scope.signal, remainingMs }, false);
+    } catch (error) {
+      if (error !== scope.signal.reason) throw error;
+      return [];
+    } finally {
+      scope.cancel();
+      waiters.close();
     }
   }
 
