@@ -1,7 +1,7 @@
 import { usesCustomEndpoints } from "../chain/chains.js";
 import type { Network } from "../hop/networks.js";
 import { parseShared, printShared, type SharedCache } from "../shared-state/shared-cache.js";
-import type { TransferQuery, TransferSource } from "./sources/transfer-source.js";
+import type { TransferSource } from "./sources/transfer-source.js";
 import {
   buildTransferStatus,
   isImmutableStatus,
@@ -32,7 +32,7 @@ export function createSharedResolver(
       if (usesCustomEndpoints(chains, network.chains.keys())) return resolver.resolve(query, context);
       const key = `status ${network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
       const shared = await cache.get(key);
-      const known = shared && tryParseFinalStatus(shared.text, network, query);
+      const known = shared && parseStatus(shared.text, network);
       if (known !== undefined) return known;
       const status = await resolver.resolve(query, context);
       if (status !== undefined && isImmutableStatus(status))
@@ -40,14 +40,6 @@ export function createSharedResolver(
       return status;
     },
   };
-}
-
-function tryParseFinalStatus(text: string, network: Network, query: TransferQuery): TransferStatus | undefined {
-  try {
-    return parseFinalStatus(text, network, query);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Prints a status, with its chains by their slugs. */
@@ -59,25 +51,15 @@ export function printStatus({ sent, delivery, state: _, ...details }: TransferSt
   });
 }
 
-/**
- * Parses what `printStatus` has printed.
- * @param query that the status has to answer
- * @throws Error for anything but a final status of the network
- */
-export function parseFinalStatus(text: string, network: Network, query: TransferQuery): TransferStatus {
-  const { sent, delivery, details } = parseShared(text) as PrintedStatus;
-  const source = network.chains.get(sent.source);
-  const destination = network.chains.get(sent.destination);
-  if (source === undefined || destination === undefined) throw new TypeError("not a chain of the network");
-  const status = buildTransferStatus({ ...sent, source, destination }, delivery, details);
-  if (!isImmutableStatus(status) || !answersQuery(status, query)) throw new TypeError("not the final status");
-  return status;
-}
-
-function answersQuery({ sent, delivery }: TransferStatus, { transactionHash, transferId }: TransferQuery): boolean {
-  const hashes = [sent.transactionHash, delivery?.transactionHash];
-  return (
-    (transactionHash === undefined || hashes.includes(transactionHash)) &&
-    (transferId === undefined || sent.id === transferId)
-  );
+/** Parses what `printStatus` has printed; undefined for anything else, and for chains that the network does not have. */
+export function parseStatus(text: string, network: Network): TransferStatus | undefined {
+  try {
+    const { sent, delivery, details } = parseShared(text) as PrintedStatus;
+    const source = network.chains.get(sent.source);
+    const destination = network.chains.get(sent.destination);
+    if (source === undefined || destination === undefined) return undefined;
+    return buildTransferStatus({ ...sent, source, destination }, delivery, details);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { createSharedResolver, parseFinalStatus, printStatus } from "../../../src/transfers/shared-statuses.js";
+import { createSharedResolver, parseStatus, printStatus } from "../../../src/transfers/shared-statuses.js";
 import type { LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
 import {
@@ -90,17 +90,11 @@ describe("a final status", () => {
   test("is read as it was, whatever it contains", () => {
     fc.assert(
       fc.property(finalStatus, (status) => {
-        const query = { transferId: status.sent.id, transactionHash: undefined };
-        const parsed = parseFinalStatus(printStatus(status), mainnet, query);
+        const parsed = parseStatus(printStatus(status), mainnet);
         expect(parsed).toEqual(status);
-        expect(parsed.sent.source).toBe(status.sent.source);
+        expect(parsed?.sent.source).toBe(status.sent.source);
       }),
     );
-  });
-
-  test("is also found by the delivering transaction", () => {
-    const query = { transferId: undefined, transactionHash: final.delivery?.transactionHash };
-    expect(parseFinalStatus(printStatus(final), mainnet, query)).toEqual(final);
   });
 });
 
@@ -126,7 +120,7 @@ describe("nothing is shared", () => {
   });
 });
 
-describe("a text that is not the final status of the transfer", () => {
+describe("a text that is no status of the network", () => {
   const printed = printStatus(final);
   const change = (from: string, to: string): string => {
     expect(printed).toContain(from);
@@ -137,44 +131,14 @@ describe("a text that is not the final status of the transfer", () => {
     ["garbage", () => "nonsense"],
     ["null", () => "null"],
     ["a list", () => "[]"],
-    [
-      "a status of another transfer",
-      () =>
-        printStatus(
-          createStatus({
-            sent: { id: repeatedByteHash("9a"), event: { ...final.sent.event, transferId: repeatedByteHash("9a") } },
-          }),
-        ),
-    ],
-    ["a status that may change", () => printStatus(createStatus({ delivery: undefined }))],
-    ["a status that is not final", () => change('"isFinal":true', '"isFinal":false')],
     ["a chain of another network", () => change('"source":"optimism"', '"source":"sepolia"')],
     ["an amount that is not an integer", () => change('"amount":{"$bigint":"25', '"amount":{"$bigint":"x25')],
     ["a destination of another network", () => change('"destination":"arbitrum"', '"destination":"sepolia"')],
-    ["no delivery", () => printed.replace(/"delivery":\{[^}]*\},/, "")],
   ])("is not taken, but read from the sources: %s", async (_, text) => {
     const { first, texts, lookups } = setup();
     texts.set(`status mainnet  ${final.sent.id}`, text());
     expect(await first.resolve(ID_QUERY, createLookupContext())).toBe(final);
     expect(lookups).toHaveLength(1);
-  });
-});
-
-describe("a status answers a query", () => {
-  const { id, transactionHash } = final.sent;
-  const delivering = final.delivery?.transactionHash;
-  const other = repeatedByteHash("9a");
-  test.each<[string, TransferQuery, boolean]>([
-    ["its ID and its hash", { transferId: id, transactionHash }, true],
-    ["its ID and the delivering transaction", { transferId: id, transactionHash: delivering }, true],
-    ["another ID and its hash", { transferId: other, transactionHash }, false],
-    ["its ID and another hash", { transferId: id, transactionHash: other }, false],
-    ["its hash as an ID", { transferId: transactionHash, transactionHash: undefined }, false],
-    ["its ID as a hash", { transferId: undefined, transactionHash: id }, false],
-  ])("with %s", (_, query, isAnswer) => {
-    const parse = () => parseFinalStatus(printStatus(final), mainnet, query);
-    if (isAnswer) expect(parse()).toEqual(final);
-    else expect(parse).toThrow();
   });
 });
 
