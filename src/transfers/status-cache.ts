@@ -15,8 +15,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const BYTES_PER_STATUS = 6_000;
 /** Each is an ID in the status, in its messages and in their texts. */
 const BYTES_PER_OTHER_TRANSFER = 400;
-/** An indexed transfer that is asked for again before about as many others is cached. 64 KiB. */
-const REPEAT_FILTER_SLOTS = 16_384;
+/** An indexed transfer that is asked for again before as many others is cached. Two megabytes of keys. */
+const MAX_ASKED = 10_000;
 /** Immutable statuses are read again after this time as well, in case a source was wrong. */
 const IMMUTABLE_TTL_MS = 60 * 60_000;
 /** Limits how often the chains are queried for one transfer, however often callers ask. */
@@ -61,7 +61,8 @@ export class StatusCache {
   readonly #options;
   readonly #statuses: LRUCache<string, TransferStatus>;
   readonly #misses: LRUCache<string, Miss>;
-  readonly #repeated = new RepeatFilter(REPEAT_FILTER_SLOTS);
+  /** Indexed transfers that were asked for, by their keys (the doorkeeper of TinyLFU). */
+  readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED });
 
   constructor(options: {
     /** Queried before the resolver; undefined when there is no index in this process. */
@@ -129,7 +130,11 @@ export class StatusCache {
     context: LookupContext,
   ): MaybePromise<LookupResult> {
     // Reading the index again is cheap, and cheaper than keeping a status that nobody asks for again.
-    if (indexed !== undefined) return this.#repeated.record(key) ? this.#store(key, indexed) : indexed;
+    if (indexed !== undefined) {
+      if (this.#asked.has(key)) return this.#store(key, indexed);
+      this.#asked.set(key, true);
+      return indexed;
+    }
     const miss = this.#misses.get(key);
     if (miss?.error !== undefined) throw miss.error;
     if (miss !== undefined) return undefined;
@@ -180,36 +185,4 @@ export class StatusCache {
     this.#statuses.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
     return status;
   }
-}
-
-/**
- * Recognizes keys that were asked before, in a fixed amount of memory: one key per slot, by its hash. Keeping only what is
- * asked twice spares a cache the entries that are never read again (the doorkeeper of TinyLFU). A wrong answer for keys of
- * equal hash does no harm there.
- */
-export class RepeatFilter {
-  readonly #hashes: Uint32Array;
-
-  /** @param slots a power of two */
-  constructor(slots: number) {
-    this.#hashes = new Uint32Array(slots);
-  }
-
-  /** Returns whether a key was recorded before and not displaced by another since, and records it. */
-  record(key: string): boolean {
-    // 0 is an empty slot.
-    const hash = computeHash(key) || 1;
-    const slot = hash & (this.#hashes.length - 1);
-    const isRepeated = this.#hashes[slot] === hash;
-    this.#hashes[slot] = hash;
-    return isRepeated;
-  }
-}
-
-/** Computes FNV-1a with 32 bits over UTF-16 code units. */
-function computeHash(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  // The low bits, which choose the slot, would depend on the low bits of the text alone.
-  return (hash ^ (hash >>> 15)) >>> 0;
 }

@@ -7,7 +7,7 @@ import { Waiters } from "../../../src/resilience/waiters.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
-import { RepeatFilter, StatusCache } from "../../../src/transfers/status-cache.js";
+import { StatusCache } from "../../../src/transfers/status-cache.js";
 import {
   createChainAccess,
   createDeferred,
@@ -334,8 +334,24 @@ describe("the index", () => {
     });
     for (let id = 0; id < 20_000; id += 1) find(String(id));
     expect(statuses).toHaveLength(20_000);
-    // Statuses that are kept are frozen. Two of a thousand IDs may have equal hashes.
-    expect(statuses.filter((status) => Object.isFrozen(status)).length).toBeLessThan(20);
+    // Statuses that are kept are frozen.
+    expect(statuses.filter((status) => Object.isFrozen(status))).toEqual([]);
+  });
+
+  test("is queried for a transfer until that is asked for again before ten thousand others", () => {
+    let queryCount = 0;
+    const { find } = setup({
+      findIndexed: () => {
+        queryCount += 1;
+        return immutable;
+      },
+    });
+    for (const id of ["1", ...Array.from({ length: 9_999 }, (_, other) => `other ${other}`), "1"]) find(id);
+    expect(queryCount).toBe(10_001);
+    find("1");
+    expect(queryCount).toBe(10_001);
+    for (const id of ["2", ...Array.from({ length: 10_000 }, (_, other) => `new ${other}`), "2", "2"]) find(id);
+    expect(queryCount).toBe(10_001 + 10_003);
   });
 
   test("leaves transfers that it does not know to the resolver", async () => {
@@ -371,34 +387,5 @@ describe("too many lookups", () => {
     find("129");
     expect(lookups).toHaveLength(1 + 64 + 1);
     await expect(find("130", { chains: createChainAccess([], ["gnosis"]) })).rejects.toEqual(overloaded);
-  });
-});
-
-describe("a repeat filter", () => {
-  const keys = Array.from({ length: 100 }, (_, index) => `0x${index.toString(16).padStart(64, "0")}`);
-
-  test("recognizes each key from its second time on", () => {
-    const filter = new RepeatFilter(65_536);
-    for (const isRepeated of [false, true, true]) {
-      expect(keys.map((key) => filter.record(key))).toEqual(keys.map(() => isRepeated));
-    }
-  });
-
-  test("forgets a key that another one displaces from its slot", () => {
-    const filter = new RepeatFilter(1);
-    expect(["a", "a", "b", "a"].map((key) => filter.record(key))).toEqual([false, true, false, false]);
-  });
-
-  test("uses all of its slots", () => {
-    const filter = new RepeatFilter(64);
-    for (const key of keys) filter.record(key);
-    // The last key of each slot that is not empty: 100 keys at random fill 51 slots on average.
-    expect(keys.toReversed().filter((key) => filter.record(key)).length).toBeGreaterThan(40);
-  });
-
-  test("does not take a key whose hash is that of an empty slot for a repeated one", () => {
-    // FNV-1a of this text is 0.
-    const filter = new RepeatFilter(64);
-    expect([filter.record("+!=yG"), filter.record("+!=yG")]).toEqual([false, true]);
   });
 });
