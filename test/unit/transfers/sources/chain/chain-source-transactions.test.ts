@@ -55,148 +55,151 @@ function addTransaction(chain: TransferChainStub, block: number, ...events: read
   return transactionHash;
 }
 
+const failOn = (method: string, error: Error) => (called: string) => {
+  if (called === method) throw error;
+};
+
 afterEach(() => {
   vi.useRealTimers();
 });
 
 describe("a lookup by the delivering transaction", () => {
+  const [a, b] = [hashFromName("a"), hashFromName("b")];
+  const sent = transferSentEvent("a", { from: "optimism", to });
+  const bonded = withdrawalBondedEvent("a", { to });
   const burned = cctpTransferSentEvent(77n, { from: "base", to });
   const minted = messageReceivedEvent(77n, { from: "base", to });
   const foreign = messageReceivedEvent(99n, { from: "base", to }, repeatedByteAddress("55"));
+  const fromL1 = (name: string, transaction: string) => transferSentToL2Event(name, transaction, { to });
+  const completed = (name: string) => transferFromL1CompletedEvent(name, "both", { to });
+  const [first, second] = [fromL1("a", "one").transactionHash, fromL1("b", "two").transactionHash];
 
-  test("finds a CCTP transfer and ignores foreign messages beside it", async () => {
-    const { base, arbitrum, find } = setup();
-    addTransaction(base, 10, burned);
-    const transaction = addTransaction(arbitrum, 100, foreign, minted);
-    expect(await find(transaction)).toMatchObject({ sent: { id: "77" }, otherTransferIds: [], state: "BONDED" });
+  /** Transactions that sent transfers, by their chains. */
+  type Sends = Readonly<Partial<Record<"ethereum" | "optimism" | "base", readonly (readonly ChainEvent[])[]>>>;
+
+  /** Adds sends, and one transaction that makes deliveries. */
+  function deliver(sends: Sends, deliveries: readonly ChainEvent[], options?: Parameters<typeof setup>[0]) {
+    const chains = setup(options);
+    for (const [slug, transactions] of Object.entries(sends))
+      for (const [index, events] of transactions.entries())
+        addTransaction(chains[slug as keyof Sends], 100 + index, ...events);
+    const transaction = addTransaction(chains.arbitrum, 500, ...deliveries);
+    return { ...chains, transaction, find: (id?: string) => chains.find(transaction, id) };
+  }
+
+  const fromOptimism = { optimism: [[sent]] };
+  const twoFromL1 = { ethereum: [[fromL1("a", "one")], [fromL1("b", "two")]] };
+  const bothCompleted = [completed("a"), completed("b")];
+  const found = (id: string, otherTransferIds: readonly string[] = []) => ({ sent: { id }, otherTransferIds });
+  test.each<[string, Sends, readonly ChainEvent[], string | undefined, object | undefined]>([
+    ["a CCTP transfer beside foreign messages", { base: [[burned]] }, [foreign, minted], undefined, found("77")],
+    [
+      "the CCTP transfer of the chain that the message names, not another with its nonce",
+      { optimism: [[cctpTransferSentEvent(77n, { from: "optimism", to })]], base: [[burned]] },
+      [minted],
+      undefined,
+      { sent: { id: "77", source: { slug: "base" } } },
+    ],
+    ["the first of two transfers from L1", twoFromL1, bothCompleted, undefined, found(first, [second])],
+    ["the other one by its sending transaction", twoFromL1, bothCompleted, second, found(second, [first])],
+    ["none of them by another transaction", twoFromL1, bothCompleted, hashFromName("three"), undefined],
+    [
+      "no sibling for two sends of one transaction on L1, which share an ID",
+      { ethereum: [[fromL1("a", "one"), fromL1("b", "one")]] },
+      bothCompleted,
+      undefined,
+      found(first),
+    ],
+    ["no sibling that was never sent", fromOptimism, [completed("b"), bonded], undefined, found(a)],
+    ["no such sibling by ID either", fromOptimism, [completed("b"), bonded], a, found(a)],
+    [
+      "a sibling over CCTP by its nonce, although it was never sent",
+      fromOptimism,
+      [bonded, minted],
+      a,
+      found(a, ["77"]),
+    ],
+    [
+      "the first transfer that was sent by Hop",
+      { optimism: [[transferSentEvent("b", { from: "optimism", to })]] },
+      [bonded, withdrawalBondedEvent("b", { to })],
+      undefined,
+      { sent: { id: b } },
+    ],
+    ...[undefined, a].flatMap((id): [string, Sends, readonly ChainEvent[], string | undefined, undefined][] => [
+      [
+        `nothing when the send with its ID went to another chain, queried with ID ${id}`,
+        { optimism: [[transferSentEvent("a", { from: "optimism", to: "base" })]] },
+        [bonded],
+        id,
+        undefined,
+      ],
+      [
+        `nothing when the send with its ID has another token, queried with ID ${id}`,
+        { optimism: [[transferSentEvent("a", { from: "optimism", to, token: "DAI" })]] },
+        [bonded],
+        id,
+        undefined,
+      ],
+    ]),
+    [
+      "nothing where sixteen events have no send",
+      {},
+      Array.from({ length: 16 }, (_, at) => completed(`x${at}`)),
+      undefined,
+      undefined,
+    ],
+    [
+      "nothing among many events with other IDs than the requested one",
+      {},
+      Array.from({ length: 20 }, (_, at) => withdrawalBondedEvent(`x${at}`, { to, transaction: "many" })),
+      hashFromName("x19"),
+      undefined,
+    ],
+  ])("finds %s", async (_, sends, deliveries, id, expected) => {
+    const status = await deliver(sends, deliveries).find(id);
+    if (expected === undefined) expect(status).toBeUndefined();
+    else expect(status).toMatchObject({ state: "BONDED", ...expected });
   });
 
-  test("finds the CCTP transfer of the chain that the message names, not another with its nonce", async () => {
-    const { base, optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 9, cctpTransferSentEvent(77n, { from: "optimism", to }));
-    addTransaction(base, 10, burned);
-    const transaction = addTransaction(arbitrum, 100, minted);
-    expect(await find(transaction)).toMatchObject({ sent: { id: "77", source: { slug: "base" } } });
-  });
-
-  test("finds nothing for a foreign message, without searching any chain", async () => {
-    const { base, arbitrum, find } = setup({ maxLogBlocks: 2_000 });
-    expect(await find(addTransaction(arbitrum, 100, foreign))).toBeUndefined();
+  test("searches no chain for a foreign message", async () => {
+    const { base, find } = deliver({}, [foreign], { maxLogBlocks: 2_000 });
+    expect(await find()).toBeUndefined();
     expect(base.searchedRanges).toEqual([]);
   });
 
-  test("distinguishes several transfers from L1 by their sending transactions", async () => {
-    const { ethereum, arbitrum, find } = setup();
-    const first = addTransaction(ethereum, 40_000, transferSentToL2Event("a", "one", { to }));
-    const second = addTransaction(ethereum, 40_001, transferSentToL2Event("b", "two", { to }));
-    const both = addTransaction(
-      arbitrum,
-      41_000,
-      transferFromL1CompletedEvent("a", "both", { to }),
-      transferFromL1CompletedEvent("b", "both", { to }),
-    );
-    expect(await find(both)).toMatchObject({ sent: { id: first }, otherTransferIds: [second] });
-    expect(await find(both, second)).toMatchObject({ sent: { id: second }, otherTransferIds: [first] });
-    expect(await find(both, hashFromName("three"))).toBeUndefined();
-  });
-
-  test("omits a sibling that was never sent", async () => {
-    const { optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = addTransaction(
-      arbitrum,
-      500,
-      transferFromL1CompletedEvent("b", "both", { to }),
-      withdrawalBondedEvent("a", { to }),
-    );
-    for (const id of [undefined, hashFromName("a")]) {
-      expect(await find(both, id)).toMatchObject({ sent: { id: hashFromName("a") }, otherTransferIds: [] });
-    }
-  });
-
   test("finds the requested transfer while the send of another cannot be searched", async () => {
-    const { optimism, base, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("b", { to }), withdrawalBondedEvent("a", { to }));
-    base.beforeResponse = (method) => {
-      if (method === "eth_getLogs") throw unavailableError("base");
-    };
-    expect(await find(both, hashFromName("a"))).toMatchObject({
-      sent: { id: hashFromName("a") },
-      otherTransferIds: [hashFromName("b")],
-    });
-    await expect(find(both)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message: "base is down" });
-  });
-
-  test("omits a sibling whose send cannot be searched", async () => {
-    const { ethereum, optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = addTransaction(
-      arbitrum,
-      500,
-      transferFromL1CompletedEvent("b", "both", { to }),
-      withdrawalBondedEvent("a", { to }),
-    );
-    ethereum.beforeResponse = (method) => {
-      if (method === "eth_getLogs") throw unavailableError("ethereum");
-    };
-    expect(await find(both, hashFromName("a"))).toMatchObject({
-      sent: { id: hashFromName("a") },
-      otherTransferIds: [],
-    });
+    const { base, find } = deliver(fromOptimism, [withdrawalBondedEvent("b", { to }), bonded]);
+    base.beforeResponse = failOn("eth_getLogs", unavailableError("base"));
+    expect(await find(a)).toMatchObject(found(a, [b]));
+    await expect(find()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message: "base is down" });
   });
 
   test("follows at most sixteen events, and is never not found because of that", async () => {
-    const { ethereum, optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const completions = Array.from({ length: 20 }, (_, at) => transferFromL1CompletedEvent(`x${at}`, "many", { to }));
-    const many = addTransaction(arbitrum, 500, ...completions, withdrawalBondedEvent("a", { to }));
+    const completions = Array.from({ length: 20 }, (_, at) => completed(`x${at}`));
+    const { ethereum, find } = deliver(fromOptimism, [...completions, bonded]);
     const searches = () => ethereum.methods.filter((method) => method === "eth_getLogs").length;
-    await expect(find(many)).rejects.toMatchObject({
+    await expect(find()).rejects.toMatchObject({
       reason: "UPSTREAM_UNAVAILABLE",
       message: "the transaction on arbitrum has too many events to follow",
     });
     expect(searches()).toBe(16);
-    expect(await find(many, hashFromName("a"))).toMatchObject({
-      sent: { id: hashFromName("a") },
-      otherTransferIds: [],
-    });
+    expect(await find(a)).toMatchObject(found(a));
     expect(searches()).toBe(16 + 15);
   });
 
-  test("finds nothing where sixteen events have no send", async () => {
-    const { arbitrum, find } = setup();
-    const completions = Array.from({ length: 16 }, (_, at) => transferFromL1CompletedEvent(`x${at}`, "many", { to }));
-    expect(await find(addTransaction(arbitrum, 500, ...completions))).toBeUndefined();
-  });
-
-  test("follows no event with another ID than the requested one", async () => {
-    const { arbitrum, find } = setup();
-    const bonds = Array.from({ length: 20 }, (_, at) => withdrawalBondedEvent(`x${at}`, { to, transaction: "many" }));
-    expect(await find(addTransaction(arbitrum, 500, ...bonds), hashFromName("x19"))).toBeUndefined();
-  });
-
-  test("lists a sibling over CCTP by its nonce, whether its send is found or not", async () => {
-    const { optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }), minted);
-    expect(await find(both, hashFromName("a"))).toMatchObject({ otherTransferIds: ["77"] });
-  });
-
   test("reads nothing more of the delivery, which it has found", async () => {
-    const { optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
-    expect(await find(bond)).toMatchObject({ delivery: { transactionHash: bond } });
+    const { arbitrum, find, transaction } = deliver(fromOptimism, [bonded]);
+    expect(await find()).toMatchObject({ delivery: { transactionHash: transaction } });
     expect(arbitrum.methods.filter((method) => ["eth_getLogs", "eth_call"].includes(method))).toEqual([]);
   });
 
   test.each([
-    ["an L2", transferSentEvent("a", { from: "base", to }), withdrawalBondedEvent("a", { to })],
+    ["an L2", transferSentEvent("a", { from: "base", to }), bonded],
     ["CCTP", burned, minted],
-  ])("searches the send over %s from the time of the delivery backwards", async (_, sent, delivery) => {
+  ])("searches the send over %s from the time of the delivery backwards", async (_, event, delivery) => {
     const { base, arbitrum, find } = setup({ maxLogBlocks: 2_000 });
-    addTransaction(base, 30_000, sent);
+    addTransaction(base, 30_000, event);
     const transaction = addTransaction(arbitrum, 31_000, delivery);
     expect(await find(transaction)).toMatchObject({ sent: { blockNumber: 30_000 } });
     // The newest page comes first, then what is older than the delivery.
@@ -204,76 +207,25 @@ describe("a lookup by the delivering transaction", () => {
   });
 
   describe("with a sibling from L1", () => {
-    function setupBoth() {
-      const chains = setup();
-      const { ethereum, optimism, arbitrum } = chains;
-      for (const chain of [ethereum, optimism, arbitrum]) chain.finalized = chain.head;
-      addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-      const both = addTransaction(
-        arbitrum,
-        500,
-        transferFromL1CompletedEvent("b", "both", { to }),
-        withdrawalBondedEvent("a", { to }),
-      );
-      return { ...chains, findBoth: () => chains.find(both, hashFromName("a")) };
+    function setupBoth(sends: Sends) {
+      const chains = deliver({ ...fromOptimism, ...sends }, [completed("b"), bonded]);
+      for (const chain of [chains.ethereum, chains.optimism, chains.arbitrum]) chain.finalized = chain.head;
+      return chains;
     }
 
     test("is final when that was found, and not while its chain does not tell", async () => {
-      const { ethereum, findBoth } = setupBoth();
-      const sibling = addTransaction(ethereum, 90, transferSentToL2Event("b", "one", { to }));
-      ethereum.beforeResponse = (method) => {
-        if (method === "eth_getLogs") throw unavailableError("ethereum");
-      };
-      expect(await findBoth()).toMatchObject({ otherTransferIds: [], isFinal: false });
+      const { ethereum, find } = setupBoth({ ethereum: [[fromL1("b", "two")]] });
+      ethereum.beforeResponse = failOn("eth_getLogs", unavailableError("ethereum"));
+      expect(await find(a)).toMatchObject({ ...found(a), isFinal: false });
       ethereum.beforeResponse = () => {};
-      expect(await findBoth()).toMatchObject({ otherTransferIds: [sibling], isFinal: true });
+      expect(await find(a)).toMatchObject({ ...found(a, [second]), isFinal: true });
     });
 
     test("fails when the search of that fails for another reason than its chain", async () => {
-      const { ethereum, findBoth } = setupBoth();
-      ethereum.beforeResponse = (method) => {
-        if (method === "eth_getLogs") throw new BudgetExhaustedError("caller", "RATE_LIMITED", "spent");
-      };
-      await expect(findBoth()).rejects.toMatchObject({ reason: "RATE_LIMITED" });
+      const { ethereum, find } = setupBoth({});
+      ethereum.beforeResponse = failOn("eth_getLogs", new BudgetExhaustedError("caller", "RATE_LIMITED", "spent"));
+      await expect(find(a)).rejects.toMatchObject({ reason: "RATE_LIMITED" });
     });
-  });
-
-  test("lists no sibling for two sends of one transaction on L1, which share an ID", async () => {
-    const { ethereum, arbitrum, find } = setup();
-    const first = addTransaction(
-      ethereum,
-      40_000,
-      transferSentToL2Event("a", "one", { to }),
-      transferSentToL2Event("b", "one", { to }),
-    );
-    const both = addTransaction(
-      arbitrum,
-      41_000,
-      transferFromL1CompletedEvent("a", "both", { to }),
-      transferFromL1CompletedEvent("b", "both", { to }),
-    );
-    expect(await find(both)).toMatchObject({ sent: { id: first }, otherTransferIds: [] });
-  });
-
-  test.each<[string, ChainEvent]>([
-    ["went to another chain", transferSentEvent("a", { from: "optimism", to: "base" })],
-    ["has another token", transferSentEvent("a", { from: "optimism", to, token: "DAI" })],
-  ])("finds nothing when the send with its ID %s", async (_, sent) => {
-    const { optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, sent);
-    const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
-    expect(await find(bond)).toBeUndefined();
-    expect(await find(bond, hashFromName("a"))).toBeUndefined();
-    optimism.events = [];
-    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    expect(await find(bond)).toMatchObject({ sent: { id: hashFromName("a") } });
-  });
-
-  test("finds the first transfer that was sent by Hop", async () => {
-    const { optimism, arbitrum, find } = setup();
-    addTransaction(optimism, 100, transferSentEvent("b", { from: "optimism", to }));
-    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }), withdrawalBondedEvent("b", { to }));
-    expect(await find(both)).toMatchObject({ sent: { id: hashFromName("b") } });
   });
 });
 
@@ -416,13 +368,10 @@ describe("a delivery", () => {
 
   const hangOn = (method: string) => (called: string) =>
     called === method ? createDeferred<void>().promise : undefined;
-  const failOn = (method: string) => (called: string) => {
-    if (called === method) throw unavailableError(to);
-  };
   test("is not final while its bonder is unknown", async () => {
     const { optimism, arbitrum, findSent } = setupDelivered();
     [optimism.finalized, arbitrum.finalized] = [100, 500];
-    arbitrum.beforeResponse = failOn("eth_getTransactionByHash");
+    arbitrum.beforeResponse = failOn("eth_getTransactionByHash", unavailableError(to));
     expect(await findSent()).toMatchObject({ isFinal: false, delivery: { bonder: undefined, blockNumber: 500 } });
   });
 
