@@ -94,7 +94,7 @@ export class ChangingIndex {
         .execute();
     });
     this.#counts[position] = number;
-    this.#index.database.notify("changes");
+    this.#index.database.notify();
   }
 
   /** Makes changes at a rate, evenly, until the returned function is called. */

@@ -199,7 +199,7 @@ describe.skipIf(isLeftOut)(`the leader of the replicas${leftOut(postgresPrograms
         takeovers.push(await killHolder("follow"));
       }
 
-      // A leader that is asked to stop hands over at once.
+      // A leader that is asked to stop hands over within a second.
       const leaderPid = await readHolder("follow");
       const stopped = replicas.splice(
         replicas.findIndex(({ pid }) => pid === leaderPid),

@@ -32,20 +32,18 @@ interface HeldLease {
 
 /** Grants leases to the processes that share an index: each for a piece of work that one process does for all. */
 export class Leases {
-  readonly #database: Pick<IndexDatabase, "transact" | "dialect" | "notify">;
+  readonly #database: Pick<IndexDatabase, "transact" | "dialect">;
   readonly #now: () => number;
   readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Unique to this process, also after a restart. */
   readonly #holder = randomUUID();
   readonly #held = new Map<string, HeldLease>();
-  /** The pauses of those who wait for a lease. */
-  readonly #waiting = new Set<AbortScope>();
 
   /**
    * @param clock `now` is monotonic, in milliseconds; `sleep` resolves when the time has passed or the signal fires
    */
   constructor(
-    database: Pick<IndexDatabase, "transact" | "dialect" | "notify">,
+    database: Pick<IndexDatabase, "transact" | "dialect">,
     clock: {
       readonly now: () => number;
       readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -87,7 +85,7 @@ export class Leases {
         if (reported !== "holder") listener.onLeaseHeld(toHolder(row));
         reported = "holder";
       }
-      if (!signal.aborted) await this.#waitForRelease(signal);
+      if (!signal.aborted) await this.#sleep(RETRY_INTERVAL_MS, signal);
     }
   }
 
@@ -119,11 +117,6 @@ export class Leases {
     if (names.every((name) => fences.get(name) === this.#held.get(name)?.fence)) return;
     for (const name of names) this.#lose(name);
     throw new Error("another process has taken over the index");
-  }
-
-  /** Ends the waits for leases that another process may have released. */
-  wake(): void {
-    for (const pause of this.#waiting) pause.cancel();
   }
 
   /** Returns the names of the leases that this process holds. */
@@ -181,7 +174,6 @@ export class Leases {
     };
     // If this fails, the lease expires.
     await this.#database.transact(expire).catch(() => {});
-    this.#database.notify("leases");
   }
 
   /** @returns the fences of the renewed leases by name */
@@ -200,14 +192,6 @@ export class Leases {
   #lose(name: string): void {
     this.#held.get(name)?.scope.cancel();
     this.#held.delete(name);
-  }
-
-  async #waitForRelease(signal: AbortSignal): Promise<void> {
-    const pause = createAbortScope(signal);
-    this.#waiting.add(pause);
-    await this.#sleep(RETRY_INTERVAL_MS, pause.signal);
-    this.#waiting.delete(pause);
-    pause.cancel();
   }
 }
 

@@ -67,7 +67,7 @@ export class TransferIndex {
       });
     this.store = new IndexStore(database, transact, () => {
       this.changes.announce();
-      database.notify("changes");
+      database.notify();
     });
     this.#scheduler.every("renew leases", HEARTBEAT_INTERVAL_MS, () => this.leases.renew());
   }
@@ -83,9 +83,7 @@ export class TransferIndex {
   /** Polls and listens until the index is closed. Resolves when it is known whether a server answers, in two seconds at most. */
   async watch(): Promise<void> {
     const poll = this.#scheduler.every("poll the index", POLL_INTERVAL_MS, () => this.#poll());
-    const onNotification = (topic: "changes" | "leases"): void =>
-      topic === "leases" ? this.leases.wake() : poll.runNow();
-    this.#listening = this.database.listen(onNotification, this.#closing.signal);
+    this.#listening = this.database.listen(() => poll.runNow(), this.#closing.signal);
     await this.#poll().catch(() => {});
   }
 

@@ -31,9 +31,6 @@ export interface ReadSession {
   query<Row>(statement: CompiledQuery<Row>, values?: readonly SqlValue[]): MaybePromise<readonly Row[]>;
 }
 
-/** What processes tell each other. */
-export type IndexTopic = "changes" | "leases";
-
 /** A database that holds an index. Outside of `snapshot` each statement reads a state of its own. */
 export interface IndexDatabase extends ReadSession {
   /** What messages call it. */
@@ -56,10 +53,10 @@ export interface IndexDatabase extends ReadSession {
   transact<T>(work: (transaction: Kysely<IndexTables>) => Promise<T>): Promise<T>;
   /** Like `transact`, for changes of the tables: waits for other processes that change them, and takes as long as it takes. */
   migrate(work: (transaction: Kysely<IndexTables>) => Promise<void>): Promise<void>;
-  /** Tells the other processes. Who misses it polls. */
-  notify(topic: IndexTopic): void;
+  /** Tells the other processes that there are changes. Who misses it polls. */
+  notify(): void;
   /** Calls back for what other processes tell, if they can, until the signal fires. */
-  listen(onNotification: (topic: IndexTopic) => void, signal: AbortSignal): Promise<void>;
+  listen(onNotification: () => void, signal: AbortSignal): Promise<void>;
   /** Returns what the metrics show of a server; absent for a file. */
   readonly getServerStatus?: () => DatabaseServerStatus;
   close(): Promise<void>;

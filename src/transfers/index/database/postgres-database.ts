@@ -5,7 +5,6 @@ import type { Requester } from "../../../resilience/waiters.js";
 import {
   type DatabaseServerStatus,
   type IndexDatabase,
-  type IndexTopic,
   type ReadSession,
   runInTransaction,
   type SqlDialect,
@@ -13,7 +12,7 @@ import {
 } from "./index-database.js";
 import { PostgresFailure } from "./postgres-failures.js";
 import type { PostgresIndexLocation, PostgresLocation } from "./postgres-location.js";
-import { listenForNotifications, toNotifyStatement } from "./postgres-notifications.js";
+import { CHANNEL, listenForNotifications } from "./postgres-notifications.js";
 import { openPostgresPool, type PostgresPool } from "./postgres-pool.js";
 import type { IndexTables } from "./schema.js";
 
@@ -158,11 +157,11 @@ export class PostgresDatabase implements IndexDatabase {
     return runInTransaction(createBuilder(connect), begin, work);
   }
 
-  notify(topic: IndexTopic): void {
-    void this.pools.write.query(toNotifyStatement(topic)).catch(() => {});
+  notify(): void {
+    void this.pools.write.query(`notify ${CHANNEL}`).catch(() => {});
   }
 
-  async listen(onNotification: (topic: IndexTopic) => void, signal: AbortSignal): Promise<void> {
+  async listen(onNotification: () => void, signal: AbortSignal): Promise<void> {
     const { listen } = this.#location;
     if (listen !== undefined) await listenForNotifications(listen, onNotification, signal);
   }

@@ -1,22 +1,17 @@
-import type { Client, Notification } from "pg";
+import type { Client } from "pg";
 import { sleep } from "../../../resilience/clock.js";
-import type { IndexTopic } from "./index-database.js";
 import type { PostgresLocation } from "./postgres-location.js";
 import { toDriverOptions } from "./postgres-pool.js";
 
 // Notifications wake readers earlier than their polls would. They need a session of their own, which a pooler that assigns
 // servers per transaction does not give, and they may be lost: polling tells the truth.
 
-const CHANNEL_PREFIX = "hop_index_";
+/** The channel on which processes tell each other that there are changes. */
+export const CHANNEL = "hop_index_changes";
 const CONNECT_TIMEOUT_MS = 5_000;
 const RETRY_INTERVAL_MS = 1_000;
 /** Interval of a statement that proves that the connection still works. */
 const PROBE_INTERVAL_MS = 15_000;
-
-/** Returns the statement that tells other processes. */
-export function toNotifyStatement(topic: IndexTopic): string {
-  return `notify ${CHANNEL_PREFIX}${topic}`;
-}
 
 /**
  * Listens with one connection until the signal fires, and connects again whenever it is lost.
@@ -24,7 +19,7 @@ export function toNotifyStatement(topic: IndexTopic): string {
  */
 export async function listenForNotifications(
   location: PostgresLocation,
-  onNotification: (topic: IndexTopic) => void,
+  onNotification: () => void,
   signal: AbortSignal,
 ): Promise<void> {
   const pg = (await import("pg")).default;
@@ -45,19 +40,17 @@ export async function listenForNotifications(
 }
 
 /** Resolves or rejects when the connection is lost. */
-async function listen(client: Client, onNotification: (topic: IndexTopic) => void, signal: AbortSignal): Promise<void> {
+async function listen(client: Client, onNotification: () => void, signal: AbortSignal): Promise<void> {
   let isLost = false;
   const lose = (): void => {
     isLost = true;
   };
   client.on("error", lose);
   client.on("end", lose);
-  client.on("notification", ({ channel }: Notification) =>
-    onNotification(channel.slice(CHANNEL_PREFIX.length) as IndexTopic),
-  );
+  client.on("notification", onNotification);
   await client.connect();
-  await client.query(`listen ${CHANNEL_PREFIX}changes; listen ${CHANNEL_PREFIX}leases`);
-  onNotification("changes");
+  await client.query(`listen ${CHANNEL}`);
+  onNotification();
   while (!isLost && !signal.aborted) {
     await sleep(PROBE_INTERVAL_MS, signal);
     if (!signal.aborted) await client.query("select 1");

@@ -1,7 +1,5 @@
-import { getEventListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { sleep } from "../../../../src/resilience/clock.js";
 import { openSqlite, openSqliteDatabase } from "../../../../src/transfers/index/database/sqlite-database.js";
 import { Leases } from "../../../../src/transfers/index/leases.js";
 import { holdLease } from "../../../support/index/hold-lease.js";
@@ -151,22 +149,4 @@ test("a failure to read leases is reported once, and again after they could be r
   await leases.run("follow", listener, NEVER, async () => {});
   expect(listener.onError).toHaveBeenCalledTimes(2);
   expect(listener.onLeaseHeld).toHaveBeenCalledOnce();
-});
-
-test("what waits for leases leaves no listener when it is woken", async () => {
-  const file = await createFile();
-  const [{ leases }, holder] = [await launch(file), await launch(file)];
-  const held = await holdLease(holder.leases);
-  const database = await openSqliteDatabase(file);
-  close.push(() => database.close());
-  const waiting = new Leases(database, { now: () => 0, sleep: (_, signal) => sleep(60_000, signal) });
-  const stopping = new AbortController();
-  const listener = createListener();
-  const done = waiting.run("follow", listener, stopping.signal, async () => {});
-  await vi.waitFor(() => expect(getEventListeners(stopping.signal, "abort")).toHaveLength(1), { timeout: 60_000 });
-  await held.release();
-  waiting.wake();
-  await done;
-  expect(getEventListeners(stopping.signal, "abort")).toEqual([]);
-  expect(leases.list()).toEqual([]);
 });
