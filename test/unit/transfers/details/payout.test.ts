@@ -6,7 +6,7 @@ import { parseLogs } from "../../../../src/chain/json-rpc/parse-results.js";
 import type { Log } from "../../../../src/chain/read/chain-reads.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
-import { findPayout, getPayoutContracts, type PayoutContracts } from "../../../../src/transfers/details/payout.js";
+import { findPayout, getPayoutContracts } from "../../../../src/transfers/details/payout.js";
 import type { SentTransfer } from "../../../../src/transfers/status.js";
 import golden from "../../../golden/transfers.json" with { type: "json" };
 import {
@@ -89,8 +89,6 @@ function setup(
       transfer(hToken, bridge, ammWrapper, AMOUNT - FEE),
       transfer(hToken, ammWrapper, recipient, AMOUNT - FEE),
     ],
-    find: (events: readonly Emitted[], of: SentTransfer = sent, by: PayoutContracts = contracts) =>
-      findPayout(of, toLogs(events), by),
   };
 }
 
@@ -99,242 +97,218 @@ const got = (amount: bigint, token: string, isUnrequestedHToken = false) => ({
   payout: { amount, token, isUnrequestedHToken },
 });
 
-describe("a bond with a swap", () => {
-  test("pays what the pool gives, after its event", () => {
-    const { find, bonded, mintFee, swap } = setup("USDT", "arbitrum");
-    expect(find([...swap(1n), bonded(), mintFee, ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
-  });
+const notPaid = { isDelivered: true, payout: undefined };
+const notDelivered = { isDelivered: false, payout: undefined };
+const noSwap = { amountOutMin: 0n, deadline: 0n };
+const [otherId, thirdId] = [repeatedByteHash("77"), repeatedByteHash("78")];
+const usdt = setup("USDT", "arbitrum");
+const { bonded, mintFee, swap, failedSwap, withdrew } = usdt;
+const { token, hToken, pool, ammWrapper } = usdt.contracts;
+const eth = setup("ETH", "arbitrum");
+const bridgedUsdc = setup("USDC.e", "arbitrum");
+const asHToken = setup("USDT", "arbitrum", noSwap);
+const hop = setup("HOP", "arbitrum");
+const [usdtOnL1, ethOnL1] = [setup("USDT", "ethereum", noSwap), setup("ETH", "ethereum", noSwap)];
+const { bridge: bridgeOnL1, token: usdtTokenOnL1 } = usdtOnL1.contracts;
+const payOnL1 = (value: bigint, from = bridgeOnL1, to = recipient) => transfer(usdtTokenOnL1, from, to, value);
+const fromL1 = setup("USDT", "arbitrum", { relayer: bonder, transferId: undefined }, "l1");
+const { completed } = fromL1;
+const { topics: ofTransfer, data: value } = transfer(stranger, recipient, recipient, 5n);
+const bothBonded = [bonded(otherId), ...failedSwap, bonded(), ...swap(BOUGHT), bonded(thirdId), ...swap(1n)];
 
-  test("pays the coin of the chain, which leaves no Transfer to the recipient", () => {
-    const { find, bonded, mintFee, swap } = setup("ETH", "arbitrum");
-    expect(find([bonded(), mintFee, ...swap(BOUGHT).slice(0, -1)])).toEqual(got(BOUGHT, "ETH"));
-  });
-
-  test("pays hTokens when the swap fails", () => {
-    const { find, bonded, mintFee, failedSwap } = setup("USDT", "arbitrum");
-    expect(find([bonded(), mintFee, ...failedSwap])).toEqual(got(AMOUNT - FEE, "hUSDT", true));
-  });
-
-  test("of bridged USDC pays hUSDC when the swap fails", () => {
-    const { find, bonded, failedSwap } = setup("USDC.e", "arbitrum");
-    expect(find([bonded(), ...failedSwap])).toEqual(got(AMOUNT - FEE, "hUSDC", true));
-  });
-
-  test("is told apart from another bond of the same transaction", () => {
-    const { find, bonded, swap, failedSwap, sent } = setup("USDT", "arbitrum");
-    const other = repeatedByteHash("77");
-    const events = [
-      bonded(other),
-      ...failedSwap,
+test.each<
+  [string, Pick<typeof usdt, "sent" | "contracts">, readonly Emitted[], ReturnType<typeof got> | typeof notPaid]
+>([
+  [
+    "a bond: what the pool gives after it",
+    usdt,
+    [...swap(1n), bonded(), mintFee, ...swap(BOUGHT)],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a bond: the coin of the chain, which leaves no Transfer to the recipient",
+    eth,
+    [eth.bonded(), eth.mintFee, ...eth.swap(BOUGHT).slice(0, -1)],
+    got(BOUGHT, "ETH"),
+  ],
+  ["a bond: hTokens when the swap fails", usdt, [bonded(), mintFee, ...failedSwap], got(AMOUNT - FEE, "hUSDT", true)],
+  [
+    "a bond of bridged USDC: hUSDC when the swap fails",
+    bridgedUsdc,
+    [bridgedUsdc.bonded(), ...bridgedUsdc.failedSwap],
+    got(AMOUNT - FEE, "hUSDC", true),
+  ],
+  ["the second bond of a transaction", usdt, bothBonded, got(BOUGHT, "USDT")],
+  [
+    "the first bond of a transaction",
+    { ...usdt, sent: { ...usdt.sent, id: otherId } },
+    bothBonded,
+    got(AMOUNT - FEE, "hUSDT", true),
+  ],
+  ["a bond: not what the next one pays", usdt, [bonded(), bonded(thirdId), ...swap(BOUGHT)], notPaid],
+  ["a bond: not what follows its fee alone", usdt, [bonded(), mintFee, bonded(thirdId), ...swap(BOUGHT)], notPaid],
+  [
+    "a transfer that has only a minimum",
+    setup("USDT", "arbitrum", { deadline: 0n }),
+    [bonded(), ...swap(BOUGHT)],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a transfer that has only a deadline",
+    setup("USDT", "arbitrum", { amountOutMin: 0n }),
+    [bonded(), ...swap(BOUGHT)],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a bond: not an approval",
+    usdt,
+    [
       bonded(),
+      { address: token, ...erc20.encodeEventLog(erc20.getEvent("Approval"), [pool, ammWrapper, 3n]) },
       ...swap(BOUGHT),
-      bonded(repeatedByteHash("78")),
-      ...swap(1n),
-    ];
-    expect(find(events)).toEqual(got(BOUGHT, "USDT"));
-    expect(find(events, { ...sent, id: other })).toEqual(got(AMOUNT - FEE, "hUSDT", true));
-  });
-
-  test("does not count what the next bond of the same transaction pays", () => {
-    const { find, bonded, mintFee, swap } = setup("USDT", "arbitrum");
-    for (const between of [[], [mintFee]]) {
-      const events = [bonded(), ...between, bonded(repeatedByteHash("78")), ...swap(BOUGHT)];
-      expect(find(events)).toEqual({ isDelivered: true, payout: undefined });
-    }
-  });
-
-  test.each([
-    ["only a minimum", { deadline: 0n }],
-    ["only a deadline", { amountOutMin: 0n }],
-  ])("is one where the transfer has %s", (_, more) => {
-    const { find, bonded, swap } = setup("USDT", "arbitrum", more);
-    expect(find([bonded(), ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("does not take an approval for a payment", () => {
-    const { find, bonded, contracts, swap } = setup("USDT", "arbitrum");
-    const { topics, data } = erc20.encodeEventLog(erc20.getEvent("Approval"), [
-      contracts.pool,
-      contracts.ammWrapper,
-      3n,
-    ]);
-    expect(find([bonded(), { address: contracts.token, topics, data }, ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("is found beside Transfer events of other standards", () => {
-    const { find, bonded, swap } = setup("USDT", "arbitrum");
-    const { topics, data } = transfer(stranger, recipient, recipient, 5n);
-    const others = [
-      { address: stranger, topics: [...topics, encodeTopic(5n)], data: "0x" },
-      { address: stranger, topics: topics.slice(0, 2), data },
-      { address: stranger, topics: topics.slice(0, 1), data },
-      { address: stranger, topics, data: "0x" },
-    ];
-    expect(find([bonded(), ...others, ...swap(BOUGHT)])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("pays the first word of the event's data", () => {
-    const { find, bonded, swap } = setup("USDT", "arbitrum");
-    const events = swap(BOUGHT).map((event) => ({ ...event, data: `${event.data}${"11".repeat(32)}` }));
-    expect(find([bonded(), ...events])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("does not count tokens that somebody else sends the recipient or the wrapper", () => {
-    const { find, bonded, contracts } = setup("USDT", "arbitrum");
-    const { token, hToken, ammWrapper } = contracts;
-    const gifts = [
+    ],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a bond beside Transfer events of other standards",
+    usdt,
+    [
+      bonded(),
+      { address: stranger, topics: [...ofTransfer, encodeTopic(5n)], data: "0x" },
+      { address: stranger, topics: ofTransfer.slice(0, 2), data: value },
+      { address: stranger, topics: ofTransfer.slice(0, 1), data: value },
+      { address: stranger, topics: ofTransfer, data: "0x" },
+      ...swap(BOUGHT),
+    ],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a bond: the first word of the event's data",
+    usdt,
+    [bonded(), ...swap(BOUGHT).map((event) => ({ ...event, data: `${event.data}${"11".repeat(32)}` }))],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "a bond: not what somebody else sends the recipient or the wrapper",
+    usdt,
+    [
+      bonded(),
       transfer(token, stranger, recipient, 7n),
       transfer(token, stranger, ammWrapper, 7n),
       transfer(hToken, stranger, recipient, AMOUNT - FEE),
       transfer(stranger, ammWrapper, recipient, 7n),
-    ];
-    expect(find([bonded(), ...gifts])).toEqual({ isDelivered: true, payout: undefined });
-  });
-});
-
-describe("a bond without a swap", () => {
-  const noSwap = { amountOutMin: 0n, deadline: 0n };
-
-  test("pays the hTokens that were asked for", () => {
-    const { find, bonded, contracts, mintFee } = setup("USDT", "arbitrum", noSwap);
-    expect(find([bonded(), transfer(contracts.hToken, ZERO, recipient, AMOUNT - FEE), mintFee])).toEqual(
-      got(AMOUNT - FEE, "hUSDT"),
-    );
-  });
-
-  test("does not take the bonder's fee for the payout where the bonder is the recipient", () => {
-    const { find, bonded, contracts } = setup("USDT", "arbitrum", noSwap);
-    const [fee, payout] = [FEE, AMOUNT - FEE].map((value) => transfer(contracts.hToken, ZERO, recipient, value));
-    if (fee === undefined || payout === undefined) throw new Error("no events");
-    expect(find([bonded(), fee, payout])).toEqual(got(AMOUNT - FEE, "hUSDT"));
-  });
-
-  test("pays the token itself where there is no pool", () => {
-    const { find, bonded, contracts } = setup("HOP", "arbitrum");
-    expect(find([bonded(), transfer(contracts.hToken, ZERO, recipient, AMOUNT - FEE)])).toEqual(
-      got(AMOUNT - FEE, "HOP"),
-    );
-  });
-
-  test("pays out of the bridge on L1", () => {
-    const { find, bonded, contracts } = setup("USDT", "ethereum", noSwap);
-    const { token, bridge } = contracts;
-    expect(
-      find([bonded(), transfer(token, bridge, recipient, AMOUNT - FEE), transfer(token, bridge, bonder, FEE)]),
-    ).toEqual(got(AMOUNT - FEE, "USDT"));
-  });
-
-  test("on L1 is unknown without the bridge's own payment", () => {
-    const { find, bonded, contracts } = setup("USDT", "ethereum", noSwap);
-    const { token, bridge } = contracts;
-    const others = [
-      transfer(token, stranger, recipient, AMOUNT - FEE),
-      transfer(token, bridge, recipient, AMOUNT - FEE - 1n),
-    ];
-    expect(find([bonded(), ...others])).toEqual({ isDelivered: true, payout: undefined });
-  });
-
-  test("pays ether on L1, without any log", () => {
-    const { find, bonded } = setup("ETH", "ethereum", noSwap);
-    expect(find([bonded()])).toEqual(got(AMOUNT - FEE, "ETH"));
-  });
-});
-
-describe("a withdrawal", () => {
-  test("pays the whole amount in hTokens, before its event", () => {
-    const { find, withdrew, contracts, bonded, failedSwap } = setup("USDT", "arbitrum");
-    const mint = transfer(contracts.hToken, ZERO, recipient, AMOUNT);
-    expect(find([bonded(repeatedByteHash("77")), ...failedSwap, mint, withdrew])).toEqual(got(AMOUNT, "hUSDT", true));
-  });
-
-  test("pays the whole amount on L1", () => {
-    const { find, withdrew } = setup("ETH", "ethereum");
-    expect(find([withdrew])).toEqual(got(AMOUNT, "ETH"));
-  });
-});
-
-describe("a completion from L1", () => {
-  const fromL1 = (token = "USDT") => setup(token, "arbitrum", { relayer: bonder, transferId: undefined }, "l1");
-
-  test("pays what the pool gives, before its event", () => {
-    const { find, completed, mintFee, swap } = fromL1();
-    expect(find([mintFee, ...swap(BOUGHT), completed, ...swap(1n)])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("pays hTokens when the swap fails", () => {
-    const { find, completed, failedSwap } = fromL1();
-    expect(find([...failedSwap, completed])).toEqual(got(AMOUNT - FEE, "hUSDT", true));
-  });
-
-  test("is recognized where the explorer does not know the relayer", () => {
-    const { find, completed, swap, sent } = fromL1();
-    const unknownRelayer = { ...sent, event: { ...sent.event, relayer: undefined } };
-    expect(find([...swap(BOUGHT), completed], unknownRelayer)).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("is unknown among equal ones that were paid differently", () => {
-    const { find, completed, swap } = fromL1();
-    expect(find([...swap(BOUGHT), completed, ...swap(BOUGHT - 1n), completed])).toEqual({
-      isDelivered: true,
-      payout: undefined,
-    });
-    expect(find([...swap(BOUGHT), completed, ...swap(BOUGHT), completed])).toEqual(got(BOUGHT, "USDT"));
-  });
-
-  test("is unknown among equal ones that were paid as much in different tokens", () => {
-    const { find, completed, swap, failedSwap } = fromL1();
-    expect(find([...swap(AMOUNT - FEE), completed, ...failedSwap, completed])).toEqual({
-      isDelivered: true,
-      payout: undefined,
-    });
-  });
+    ],
+    notPaid,
+  ],
+  [
+    "a bond without a swap: the hTokens that were asked for",
+    asHToken,
+    [bonded(), transfer(hToken, ZERO, recipient, AMOUNT - FEE), mintFee],
+    got(AMOUNT - FEE, "hUSDT"),
+  ],
+  [
+    "a bond without a swap: not the fee of a bonder who is the recipient",
+    asHToken,
+    [bonded(), ...[FEE, AMOUNT - FEE].map((amount) => transfer(hToken, ZERO, recipient, amount))],
+    got(AMOUNT - FEE, "hUSDT"),
+  ],
+  [
+    "the token itself where there is no pool",
+    hop,
+    [hop.bonded(), transfer(hop.contracts.hToken, ZERO, recipient, AMOUNT - FEE)],
+    got(AMOUNT - FEE, "HOP"),
+  ],
+  [
+    "a bond on L1: out of the bridge",
+    usdtOnL1,
+    [usdtOnL1.bonded(), payOnL1(AMOUNT - FEE), payOnL1(FEE, bridgeOnL1, bonder)],
+    got(AMOUNT - FEE, "USDT"),
+  ],
+  [
+    "a bond on L1: unknown without the bridge's own payment",
+    usdtOnL1,
+    [usdtOnL1.bonded(), payOnL1(AMOUNT - FEE, stranger), payOnL1(AMOUNT - FEE - 1n)],
+    notPaid,
+  ],
+  ["a bond on L1: ether, without any log", ethOnL1, [ethOnL1.bonded()], got(AMOUNT - FEE, "ETH")],
+  [
+    "a withdrawal: the whole amount in hTokens, before its event",
+    usdt,
+    [bonded(otherId), ...failedSwap, transfer(hToken, ZERO, recipient, AMOUNT), withdrew],
+    got(AMOUNT, "hUSDT", true),
+  ],
+  ["a withdrawal on L1: the whole amount", ethOnL1, [ethOnL1.withdrew], got(AMOUNT, "ETH")],
+  [
+    "a completion: what the pool gives before it",
+    fromL1,
+    [mintFee, ...swap(BOUGHT), completed, ...swap(1n)],
+    got(BOUGHT, "USDT"),
+  ],
+  ["a completion: hTokens when the swap fails", fromL1, [...failedSwap, completed], got(AMOUNT - FEE, "hUSDT", true)],
+  [
+    "a completion whose relayer the explorer does not know",
+    { ...fromL1, sent: { ...fromL1.sent, event: { ...fromL1.sent.event, relayer: undefined } } },
+    [...swap(BOUGHT), completed],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "equal completions that were paid equally",
+    fromL1,
+    [...swap(BOUGHT), completed, ...swap(BOUGHT), completed],
+    got(BOUGHT, "USDT"),
+  ],
+  [
+    "equal completions that were paid differently: unknown",
+    fromL1,
+    [...swap(BOUGHT), completed, ...swap(BOUGHT - 1n), completed],
+    notPaid,
+  ],
+  [
+    "equal completions that were paid as much in different tokens: unknown",
+    fromL1,
+    [...swap(AMOUNT - FEE), completed, ...failedSwap, completed],
+    notPaid,
+  ],
+  ["none of another transfer", usdt, [bonded(otherId), ...swap(BOUGHT)], notDelivered],
+  ["none by another contract", usdt, [{ ...bonded(), address: stranger }], notDelivered],
+  ["none of a completion for a transfer from an L2", usdt, [...swap(BOUGHT), usdt.completed], notDelivered],
+  [
+    "none of a bond for a transfer from L1",
+    { ...usdt, sent: { ...usdt.sent, kind: "l1" } },
+    [bonded(), ...swap(BOUGHT)],
+    notDelivered,
+  ],
+])("finds the payout of %s", (_, { sent, contracts }, events, expected) => {
+  expect(findPayout(sent, toLogs(events), contracts)).toEqual(expected);
 });
 
 describe("a CCTP transfer", () => {
-  const event = { transferId: "12", amount: AMOUNT, amountOutMin: 0n, deadline: 0n };
-  const cctp = () => {
-    const { contracts, sent, find } = setup("USDC", "arbitrum", event, "cctp");
-    const received = (nonce: bigint, domain: bigint): Emitted => ({
-      address: contracts.messageTransmitter,
-      topics: [EVENT_TOPICS.messageReceived, encodeTopic(stranger), encodeTopic(nonce)],
-      data: encodeTopic(domain),
-    });
-    return { find, contracts, received, sent: { ...sent, id: "12" } };
-  };
-
-  test("is minted before its message counts as received", () => {
-    const { find, contracts, received, sent } = cctp();
-    const mint = (value: bigint): Emitted => transfer(contracts.token, ZERO, recipient, value);
-    const events = [mint(1n), received(11n, 2n), mint(980n), received(12n, 2n), mint(2n), received(12n, 3n)];
-    expect(find(events, sent)).toEqual(got(980n, "USDC"));
+  const { contracts, sent: burned } = setup("USDC", "arbitrum", { transferId: "12", ...noSwap }, "cctp");
+  const sent = { ...burned, id: "12" };
+  const mint = (amount: bigint): Emitted => transfer(contracts.token, ZERO, recipient, amount);
+  const received = (nonce: bigint, domain: bigint): Emitted => ({
+    address: contracts.messageTransmitter,
+    topics: [EVENT_TOPICS.messageReceived, encodeTopic(stranger), encodeTopic(nonce)],
+    data: encodeTopic(domain),
   });
+  const gifts = [
+    transfer(contracts.token, ZERO, stranger, 1n),
+    transfer(stranger, ZERO, recipient, 2n),
+    transfer(contracts.token, stranger, recipient, 3n),
+    received(12n, 2n),
+  ];
 
-  test("is not taken for another mint, or for tokens that somebody sends", () => {
-    const { find, contracts, received, sent } = cctp();
-    const events = [
-      transfer(contracts.token, ZERO, recipient, 980n),
-      transfer(contracts.token, ZERO, stranger, 1n),
-      transfer(stranger, ZERO, recipient, 2n),
-      transfer(contracts.token, stranger, recipient, 3n),
-      received(12n, 2n),
-    ];
-    expect(find(events, sent)).toEqual(got(980n, "USDC"));
-    expect(find(events.slice(1), sent)).toEqual({ isDelivered: true, payout: undefined });
+  test.each([
+    [
+      "is minted before its message counts as received",
+      [mint(1n), received(11n, 2n), mint(980n), received(12n, 2n), mint(2n), received(12n, 3n)],
+      got(980n, "USDC"),
+    ],
+    ["is not taken for another mint, or for tokens that somebody sends", [mint(980n), ...gifts], got(980n, "USDC")],
+    ["is not paid by those alone", gifts, notPaid],
+  ])("%s", (_, events, expected) => {
+    expect(findPayout(sent, toLogs(events), contracts)).toEqual(expected);
   });
-});
-
-test("a transaction that did not deliver the transfer is recognized", () => {
-  const { find, bonded, swap, sent } = setup("USDT", "arbitrum");
-  expect(find([bonded(repeatedByteHash("77")), ...swap(BOUGHT)])).toEqual({ isDelivered: false, payout: undefined });
-  const onOtherBridge = bonded();
-  expect(find([{ ...onOtherBridge, address: stranger }], sent)).toEqual({ isDelivered: false, payout: undefined });
-});
-
-test("a transfer from an L2 is not taken for an equal one from L1, nor the other way round", () => {
-  const { find, bonded, completed, swap, sent } = setup("USDT", "arbitrum");
-  const none = { isDelivered: false, payout: undefined };
-  expect(find([...swap(BOUGHT), completed], sent)).toEqual(none);
-  expect(find([bonded(), ...swap(BOUGHT)], { ...sent, kind: "l1" })).toEqual(none);
 });
 
 // Receipts of the deployed contracts.
