@@ -113,6 +113,7 @@ describe("transfers from chain data", () => {
       },
       sent: {
         id,
+        kind: transfer.transferId === null ? "l1" : "l2",
         token: transfer.token,
         source: { chainId: transfer.sourceChainId },
         destination: { chainId: transfer.destinationChainId },
@@ -121,7 +122,11 @@ describe("transfers from chain data", () => {
         timestamp: transfer.sourceTimestamp,
         blockNumber: transfer.sourceBlock,
         logIndex: transfer.sourceLogIndex,
-        event: { amount: BigInt(transfer.amount), bonderFee: BigInt(transfer.bonderFee) },
+        event: {
+          amount: BigInt(transfer.amount),
+          bonderFee: BigInt(transfer.bonderFee),
+          deadline: BigInt(transfer.deadline),
+        },
       },
     });
     expect(await find({ transferId: id })).toEqual(byHash);
@@ -206,13 +211,11 @@ describe("transfers from chain data", () => {
     });
   });
 
-  describe("from a faulty node", () => {
-    test("reports a delivery whose sender cannot be read", async () => {
-      const arbitrum = withOverrides("arbitrum", { eth_getTransactionByHash: () => null });
-      expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
-        state: "BONDED",
-        delivery: { transactionHash: usdt.bondTxHash, bonder: undefined },
-      });
+  test("reports a delivery whose sender cannot be read", async () => {
+    const arbitrum = withOverrides("arbitrum", { eth_getTransactionByHash: () => null });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+      state: "BONDED",
+      delivery: { transactionHash: usdt.bondTxHash, bonder: undefined },
     });
   });
 });

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { ChainClient } from "../../../../../src/chain/chain-client.js";
-import { parseReceipt } from "../../../../../src/chain/json-rpc/parse-results.js";
 import { ContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../../src/hop/transfer-events.js";
 import {
@@ -8,7 +6,6 @@ import {
   parseSend,
   parseSentTransferIds,
 } from "../../../../../src/transfers/sources/chain/transfer-logs.js";
-import golden from "../../../../golden/transfers.json" with { type: "json" };
 import {
   type ChainEvent,
   getChain,
@@ -29,55 +26,16 @@ import {
 } from "../../index/support/hop-events.js";
 
 const contracts = new ContractRegistry(mainnetNetwork);
-const receipts = Object.values(golden.receipts);
 const createReceipt = (events: readonly ChainEvent[]) => ({
   transactionHash: repeatedByteHash("2b"),
   blockHash: repeatedByteHash("01"),
   from: repeatedByteAddress("c1"),
   logs: events.map((event, index) => toLog(event, 5, index)),
 });
-const getRecorded = (transactionHash: string) => {
-  const found = receipts.find(({ receipt }) => receipt.transactionHash === transactionHash);
-  const receipt = found && parseReceipt({ slug: found.chain } as ChainClient, found.receipt);
-  if (receipt === undefined) throw new Error(`no receipt ${transactionHash}`);
-  return { chain: getChain(found?.chain ?? ""), receipt };
-};
 const unknownEvent = {
   ...transferSentEvent("other", { from: "optimism", to: "arbitrum" }),
   topics: [repeatedByteHash("99")],
 };
-
-describe("recorded transactions", () => {
-  test.each(golden.transfers)("are parsed as sends and deliveries: $kind", (transfer) => {
-    const id = transfer.transferId ?? transfer.sourceTxHash;
-    const { chain, receipt } = getRecorded(transfer.sourceTxHash);
-    const sent = parseSentTransferIds(mainnetNetwork, contracts, chain, receipt);
-    expect(sent.map((send) => send.id)).toEqual([id]);
-    const [first] = sent;
-    expect(first && parseSend(mainnetNetwork, contracts, chain, first.log)).toMatchObject({
-      id,
-      kind: transfer.transferId === null ? "l1" : "l2",
-      token: transfer.token,
-      source: { slug: transfer.sourceChain },
-      destination: { slug: transfer.destinationChain },
-      transactionHash: transfer.sourceTxHash,
-      blockNumber: transfer.sourceBlock,
-      logIndex: transfer.sourceLogIndex,
-      event: { amount: BigInt(transfer.amount), deadline: BigInt(transfer.deadline) },
-    });
-    const others = receipt.logs.filter(({ logIndex }) => logIndex !== transfer.sourceLogIndex);
-    expect(others.map((log) => parseSend(mainnetNetwork, contracts, chain, log))).toEqual(others.map(() => undefined));
-    expect(parseDeliveries(contracts, chain, receipt)).toEqual([]);
-
-    const delivery = getRecorded(transfer.bondTxHash ?? transfer.completedTxHash ?? "");
-    expect(delivery.chain.slug).toBe(transfer.destinationChain);
-    const event = transfer.transferId === null ? { kind: "l1" } : { kind: "l2", transferId: id, isBond: true };
-    expect(parseDeliveries(contracts, delivery.chain, delivery.receipt)).toMatchObject([
-      { event, token: transfer.token },
-    ]);
-    expect(parseSentTransferIds(mainnetNetwork, contracts, delivery.chain, delivery.receipt)).toEqual([]);
-  });
-});
 
 describe("the sends of a transaction", () => {
   test("are listed in log order, across tokens and kinds", () => {
