@@ -126,7 +126,7 @@ export async function* replayBody(
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const chunk of chunks) size += chunk.length;
-  if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
+  if (size > maxBytes) throw new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
   if (failure !== undefined) throw createBodyError(failure, context, errorDomain);
   yield* chunks;
 }
@@ -268,10 +268,6 @@ function createBodyError(failure: BodyFailure, context: RequestContext, errorDom
     return new ConnectError("the deadline passed before the call arrived", Code.DeadlineExceeded);
   }
   return new ConnectError("the request body did not arrive in time", Code.InvalidArgument);
-}
-
-function createBodyTooLargeError(maxBytes: number): ConnectError {
-  return new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
 }
 
 /** Returns all that a stream has buffered, or null if that is nothing. From Node.js 26 on, `read` returns one chunk. */

@@ -6,7 +6,6 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import type { Operation, StreamOperation } from "../../operations/operation.js";
-import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { RequestContext } from "./request-context.js";
 
 /**
@@ -20,9 +19,7 @@ export type AnyStreamOperation = StreamOperation<Message, Message>;
 /** A service and its operations: one for each method, by localName. */
 export interface MountedService {
   readonly service: DescService;
-  readonly operations: Readonly<Record<string, AnyOperation>>;
-  /** Those of its server-streaming methods. Default: none. */
-  readonly streamOperations?: Readonly<Record<string, AnyStreamOperation>>;
+  readonly operations: Readonly<Record<string, AnyOperation | AnyStreamOperation>>;
 }
 
 type Operations<S extends DescService> = {
@@ -40,81 +37,36 @@ type Operations<S extends DescService> = {
  * mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })
  */
 export function mountService<S extends DescService>(service: S, operations: Operations<S>): MountedService {
-  const isStream = (localName: string) =>
-    service.methods.some((method) => method.localName === localName && method.methodKind === "server_streaming");
-  const entries = Object.entries<unknown>(operations);
-  const pick = (streams: boolean) => Object.fromEntries(entries.filter(([name]) => isStream(name) === streams));
-  return {
-    service,
-    operations: pick(false) as MountedService["operations"],
-    streamOperations: pick(true) as Required<MountedService>["streamOperations"],
-  };
+  return { service, operations: operations as MountedService["operations"] };
 }
 
 /** Returns the operation of a unary method. Throws if the service was mounted without it. */
-export function getOperation({ service, operations }: MountedService, localName: string): AnyOperation {
-  return assertMounted(operations[localName], service, localName);
+export function getOperation(mounted: MountedService, localName: string): AnyOperation {
+  return findOperation(mounted, localName) as AnyOperation;
 }
 
 /** Returns the operation of a server-streaming method. Throws if the service was mounted without it. */
-export function getStreamOperation(
-  { service, streamOperations }: MountedService,
-  localName: string,
-): AnyStreamOperation {
-  return assertMounted(streamOperations?.[localName], service, localName);
+export function getStreamOperation(mounted: MountedService, localName: string): AnyStreamOperation {
+  return findOperation(mounted, localName) as AnyStreamOperation;
 }
 
-function assertMounted<T>(operation: T | undefined, { typeName }: DescService, localName: string): T {
-  if (operation === undefined) throw new Error(`${typeName} is mounted without ${localName}`);
+function findOperation({ service, operations }: MountedService, localName: string): AnyOperation | AnyStreamOperation {
+  const operation = operations[localName];
+  if (operation === undefined) throw new Error(`${service.typeName} is mounted without ${localName}`);
   return operation;
 }
 
 /** Returns the service with each of its operations in the trace of its call. */
-export function traceOperations({ service, operations, streamOperations = {} }: MountedService): MountedService {
-  return { service, operations: mapValues(operations, trace), streamOperations: mapValues(streamOperations, trace) };
+export function traceOperations({ service, operations }: MountedService): MountedService {
+  // Both kinds take their call context last.
+  const traced = Object.entries(operations).map(([name, operation]) => [name, trace(operation as AnyStreamOperation)]);
+  return { service, operations: Object.fromEntries(traced) };
 }
 
-function trace<Arguments extends readonly unknown[], Result>(
-  operation: (...args: Arguments) => Result,
-): (...args: Arguments) => Result {
+function trace(operation: AnyStreamOperation): AnyStreamOperation {
   return (...args) => {
-    // The call context of an operation, its last argument, is the request context itself.
-    const context = args.at(-1);
+    // The call context is the request context itself.
+    const context: unknown = args.at(-1);
     return context instanceof RequestContext ? context.runTraced(() => operation(...args)) : operation(...args);
   };
-}
-
-function mapValues<T>(record: Readonly<Record<string, T>>, map: (value: T) => T): Readonly<Record<string, T>> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)] as const));
-}
-
-/** Receives the outcome of a call. */
-export interface CallOutcome {
-  succeed(message: Message): void;
-  fail(error: unknown): void;
-}
-
-/**
- * Runs the operation of a call and passes on its outcome: synchronously if the operation is synchronous, otherwise when
- * it is the turn of its caller.
- */
-export function invokeOperation(
-  operation: AnyOperation,
-  request: Message,
-  { context, timeoutMs }: { readonly context: RequestContext; readonly timeoutMs: number | undefined },
-  outcome: CallOutcome,
-): void {
-  let result: MaybePromise<Message>;
-  try {
-    result = operation(request, context.toCallContext(timeoutMs));
-  } catch (error) {
-    outcome.fail(error);
-    return;
-  }
-  if (isPromise(result)) {
-    void result.then(
-      (message) => context.continueInTurn(() => outcome.succeed(message)),
-      (error) => context.continueInTurn(() => outcome.fail(error)),
-    );
-  } else outcome.succeed(result);
 }

@@ -2,11 +2,13 @@ import { randomFillSync } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Message } from "@bufbuild/protobuf";
 import type { ErrorReason, ServiceError } from "../../errors.js";
-import type { CachePolicy, CallContext, PublicError } from "../../operations/operation.js";
+import type { CachePolicy, CallContext, Operation, PublicError } from "../../operations/operation.js";
 import { ABANDONED } from "../../resilience/abort-scope.js";
 import { createTurnClock } from "../../resilience/clock.js";
 import type { FairScheduler } from "../../resilience/fair-scheduler.js";
+import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
 import { assertValidMetadata, buildCacheHeaders, formatWarning } from "./response-headers.js";
@@ -62,6 +64,12 @@ export interface RequestSpan {
 
 /** Receives the cause of an INTERNAL response. */
 export type InternalErrorReporter = (error: unknown, requestId: string) => void;
+
+/** Receives the outcome of a call. */
+export interface CallOutcome {
+  succeed(message: Message): void;
+  fail(error: unknown): void;
+}
 
 /** What a call takes in all for each byte of its message: 12 ms where 12 KB ask for a batch of a hundred expensive quotes. */
 const EXPECTED_MS_PER_BYTE = 1e-3;
@@ -201,8 +209,7 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   }
 
   describeFailure(error: unknown): PublicError {
-    const { reason, message, field = "" } = toServiceError(error);
-    if (reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
+    const { reason, message, field = "" } = this.reportFailure(error);
     return { code: toCodeName(reason), message, reason, field };
   }
 
@@ -221,6 +228,31 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
     this.options.eventLoop.continue(this, work);
   }
 
+  /**
+   * Runs the operation of this call and passes on its outcome: synchronously if the operation is synchronous, otherwise when
+   * it is the turn of its caller.
+   */
+  invoke(
+    operation: Operation<Message, Message>,
+    request: Message,
+    timeoutMs: number | undefined,
+    outcome: CallOutcome,
+  ): void {
+    let result: MaybePromise<Message>;
+    try {
+      result = operation(request, this.toCallContext(timeoutMs));
+    } catch (error) {
+      outcome.fail(error);
+      return;
+    }
+    if (isPromise(result)) {
+      void result.then(
+        (message) => this.continueInTurn(() => outcome.succeed(message)),
+        (error) => this.continueInTurn(() => outcome.fail(error)),
+      );
+    } else outcome.succeed(result);
+  }
+
   /** Calls `listener` when the request ends in any way: its response is sent, or its caller is gone. */
   onEnd(listener: () => void): void {
     if (this.hasEnded) {
@@ -236,11 +268,16 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
 
   /** Records a failure, reports internal errors, and returns the public error. */
   recordFailure(error: unknown): ServiceError {
-    const publicError = toServiceError(error);
+    const publicError = this.reportFailure(error);
     this.code = toCodeName(publicError.reason);
     this.reason = publicError.reason;
     this.addLogFields({ reason: publicError.reason });
-    // Errors that an operation throws after its caller has left are not internal errors.
+    return publicError;
+  }
+
+  /** Reports internal errors, but for those that an operation throws after its caller has left. */
+  private reportFailure(error: unknown): ServiceError {
+    const publicError = toServiceError(error);
     if (publicError.reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
     return publicError;
   }

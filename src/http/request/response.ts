@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { cors } from "@connectrpc/connect";
 import { ServiceError } from "../../errors.js";
 import { createTurnClock } from "../../resilience/clock.js";
-import type { BufferedBody } from "./body.js";
+import type { BufferedBody, IncomingCall } from "./body.js";
 import {
   type DocsLocation,
   toCodeName,
@@ -12,7 +12,7 @@ import {
   toHelpUrl,
   toHttpStatus,
 } from "./error-mapping.js";
-import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
+import type { HttpResponse, RequestContext } from "./request-context.js";
 import {
   buildCommonHeaders,
   buildSharedHeaders,
@@ -21,11 +21,8 @@ import {
   toHeaderList,
 } from "./response-headers.js";
 
-/** A request, its response and its context. */
-export interface HttpExchange {
-  readonly req: HttpRequest;
-  readonly res: HttpResponse;
-  readonly context: RequestContext;
+/** A request that is answered. */
+export interface HttpExchange extends IncomingCall {
   /** The part of the request body that a fast path has read. */
   readonly bufferedBody?: BufferedBody | undefined;
 }
@@ -50,8 +47,8 @@ export interface HttpRoute {
 
 /** The methods that some path allows: what OPTIONS for the server as a whole returns (RFC 9110 9.3.7). */
 export const SUPPORTED_METHODS = "GET, HEAD, POST, OPTIONS";
-const GET_METHODS = "GET, HEAD, OPTIONS";
-const POST_METHODS = "POST, OPTIONS";
+const GET_METHODS = ["GET", "HEAD"];
+const POST_METHODS = ["POST"];
 export const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
@@ -167,21 +164,25 @@ export function sendMethodNotAllowed(exchange: HttpExchange, methods: string): v
  * @param requestHeaders as for `sendOptions`
  */
 export function createGetHandler(get: PathHandler, requestHeaders?: HeaderList): PathHandler {
-  return (exchange, query) => {
-    const { method } = exchange.req;
-    if (method === "GET" || method === "HEAD") get(exchange, query);
-    else if (method === "OPTIONS") sendOptions(exchange, GET_METHODS, requestHeaders);
-    else sendMethodNotAllowed(exchange, GET_METHODS);
-  };
+  return createMethodHandler(GET_METHODS, get, requestHeaders);
 }
 
 /** Returns a handler that serves POST, answers OPTIONS and refuses other methods. */
 export function createPostHandler(post: PathHandler): PathHandler {
+  return createMethodHandler(POST_METHODS, post);
+}
+
+function createMethodHandler(
+  methods: readonly string[],
+  handle: PathHandler,
+  requestHeaders?: HeaderList,
+): PathHandler {
+  const allowed = [...methods, "OPTIONS"].join(", ");
   return (exchange, query) => {
-    const { method } = exchange.req;
-    if (method === "POST") post(exchange, query);
-    else if (method === "OPTIONS") sendOptions(exchange, POST_METHODS);
-    else sendMethodNotAllowed(exchange, POST_METHODS);
+    const { method = "" } = exchange.req;
+    if (methods.includes(method)) handle(exchange, query);
+    else if (method === "OPTIONS") sendOptions(exchange, allowed, requestHeaders);
+    else sendMethodNotAllowed(exchange, allowed);
   };
 }
 

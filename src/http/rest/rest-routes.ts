@@ -2,13 +2,8 @@ import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { createRestJsonPrinter } from "../codec/json-printer.js";
 import { memoizeFrozen } from "../codec/messages.js";
-import {
-  type CallOutcome,
-  getOperation,
-  getStreamOperation,
-  invokeOperation,
-  type MountedService,
-} from "../request/mounted-service.js";
+import { getOperation, getStreamOperation, type MountedService } from "../request/mounted-service.js";
+import type { CallOutcome } from "../request/request-context.js";
 import {
   buildSuccessHeaders,
   createGetHandler,
@@ -143,7 +138,7 @@ function createUnaryHandler(
       call.fail(error);
       return;
     }
-    invokeOperation(operation, request, { context: exchange.context, timeoutMs: undefined }, call);
+    exchange.context.invoke(operation, request, undefined, call);
   });
 }
 

@@ -6,8 +6,7 @@ import { acceptsGzip, COMPRESS_MIN_BYTES, gzipCompression } from "../codec/gzip.
 import type { HttpLimits } from "../connection/http-limits.js";
 import { collectBody } from "../request/body.js";
 import { toConnectError } from "../request/error-mapping.js";
-import { type CallOutcome, invokeOperation } from "../request/mounted-service.js";
-import type { HttpRequest } from "../request/request-context.js";
+import type { CallOutcome, HttpRequest } from "../request/request-context.js";
 import {
   buildSuccessHeaders,
   formatHeaderLines,
@@ -93,8 +92,7 @@ class ConnectCall implements CallOutcome {
   ) {}
 
   invoke(request: Message): void {
-    const timeoutMs = toRemainingMs(this.headers.deadlineMs);
-    invokeOperation(this.method.operation, request, { context: this.exchange.context, timeoutMs }, this);
+    this.exchange.context.invoke(this.method.operation, request, toRemainingMs(this.headers.deadlineMs), this);
   }
 
   succeed(message: Message): void {

@@ -15,8 +15,7 @@ import {
   startBodyTimer,
 } from "../request/body.js";
 import type { InFlightRequests } from "../request/in-flight-requests.js";
-import { type CallOutcome, invokeOperation } from "../request/mounted-service.js";
-import type { RequestContext } from "../request/request-context.js";
+import type { CallOutcome, RequestContext } from "../request/request-context.js";
 import { noteSharedBody } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
@@ -157,10 +156,7 @@ class GrpcCall implements CallOutcome {
     const body = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
     const request = parseEnveloped(body, call.method.readBinary);
     if (request === undefined) call.fallBack(context, { chunks, failure: undefined });
-    else {
-      const timeoutMs = toRemainingMs(call.deadlineMs);
-      invokeOperation(call.method.operation, request, { context, timeoutMs }, this);
-    }
+    else context.invoke(call.method.operation, request, toRemainingMs(call.deadlineMs), this);
   }
 
   /** Waits for the remainder of a body. */

@@ -1,9 +1,11 @@
 import {
   create,
+  createRegistry,
   type DescEnum,
   type DescExtension,
   type DescFile,
   type DescMessage,
+  type DescService,
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
@@ -70,19 +72,13 @@ export function createReflectionHandler(
   serviceFiles: readonly DescFile[],
   serviceNames: readonly string[],
 ): ReflectionHandler {
-  const files = new Map<string, DescFile>();
-  const symbols = new Map<string, DescFile>();
-  const extensions = new Map<string, Map<number, DescFile>>();
-  for (const file of serviceFiles)
-    for (const imported of collectImports(file)) files.set(imported.proto.name, imported);
-  for (const file of files.values()) {
-    const declarations = collectDeclarations(file);
-    for (const name of declarations.names) symbols.set(name, file);
-    for (const { extendee, number } of declarations.extensions) {
-      const ofType = extensions.get(extendee.typeName) ?? new Map<number, DescFile>();
-      extensions.set(extendee.typeName, ofType.set(number, file));
-    }
-  }
+  const files = new Set(serviceFiles.flatMap((file) => [...collectImports(file)]));
+  const filesByName = new Map([...files].map((file) => [file.proto.name, file]));
+  const registry = createRegistry(...files);
+  const types = [...registry];
+  const extensions = types.filter((type) => type.kind === "extension");
+  const filesByMember = new Map(types.flatMap((type) => listMembers(type).map((name) => [name, type.file] as const)));
+  const findFile = (symbol: string): DescFile | undefined => registry.get(symbol)?.file ?? filesByMember.get(symbol);
   /** Responses by file, built once each: a request must not cost more than another gRPC call. */
   const fileResponses = new Map<DescFile, ReflectionResponse>();
   function getFileResponse(file: DescFile | undefined): ReflectionResponse {
@@ -101,14 +97,18 @@ export function createReflectionHandler(
   return (request) => {
     switch (request.case) {
       case "fileByFilename":
-        return getFileResponse(files.get(request.value));
+        return getFileResponse(filesByName.get(request.value));
       case "fileContainingSymbol":
-        return getFileResponse(symbols.get(request.value));
-      case "fileContainingExtension":
-        return getFileResponse(extensions.get(request.value.containingType)?.get(request.value.extensionNumber));
+        return getFileResponse(findFile(request.value));
+      case "fileContainingExtension": {
+        const { containingType, extensionNumber } = request.value;
+        const extendee = registry.getMessage(containingType);
+        return getFileResponse(extendee && registry.getExtensionFor(extendee, extensionNumber)?.file);
+      }
       case "allExtensionNumbersOfType": {
-        if (!symbols.has(request.value)) return createNotFoundResponse();
-        const extensionNumber = [...(extensions.get(request.value)?.keys() ?? [])];
+        if (findFile(request.value) === undefined) return createNotFoundResponse();
+        const ofType = extensions.filter(({ extendee }) => extendee.typeName === request.value);
+        const extensionNumber = ofType.map(({ number }) => number);
         return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
       }
       case "listServices":
@@ -135,32 +135,22 @@ function collectImports(file: DescFile): Set<DescFile> {
   return all;
 }
 
-function collectDeclarations(file: DescFile): { names: string[]; extensions: DescExtension[] } {
-  const names: string[] = [];
-  const extensions: DescExtension[] = [];
-  function addEnum({ typeName, values }: DescEnum): void {
-    // Enum values live in the scope of the enum, not below it.
-    const scope = typeName.slice(0, typeName.lastIndexOf(".") + 1);
-    names.push(typeName, ...values.map(({ name }) => scope + name));
+/** Returns the full names that a type declares beside its own. */
+function listMembers(type: DescEnum | DescExtension | DescMessage | DescService): string[] {
+  const { typeName } = type;
+  switch (type.kind) {
+    case "enum": {
+      // Enum values live in the scope of the enum, not below it.
+      const scope = typeName.slice(0, typeName.lastIndexOf(".") + 1);
+      return type.values.map(({ name }) => scope + name);
+    }
+    case "message":
+      return [...type.fields, ...type.oneofs].map(({ name }) => `${typeName}.${name}`);
+    case "service":
+      return type.methods.map(({ name }) => `${typeName}.${name}`);
+    default:
+      return [];
   }
-  function addExtensions(descriptors: readonly DescExtension[]): void {
-    extensions.push(...descriptors);
-    names.push(...descriptors.map(({ typeName }) => typeName));
-  }
-  function addMessage(message: DescMessage): void {
-    const inner = [...message.fields, ...message.oneofs].map(({ name }) => `${message.typeName}.${name}`);
-    names.push(message.typeName, ...inner);
-    message.nestedEnums.forEach(addEnum);
-    message.nestedMessages.forEach(addMessage);
-    addExtensions(message.nestedExtensions);
-  }
-  for (const { typeName, methods } of file.services) {
-    names.push(typeName, ...methods.map(({ name }) => `${typeName}.${name}`));
-  }
-  file.enums.forEach(addEnum);
-  file.messages.forEach(addMessage);
-  addExtensions(file.extensions);
-  return { names, extensions };
 }
 
 /** Serves the stream of requests of either version. */

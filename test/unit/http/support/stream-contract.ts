@@ -62,8 +62,7 @@ export function createWatchService(eventStream: Partial<Omit<EventStream, "$type
 export function mountWatch(watch: WatchOperation): MountedService {
   return {
     service: createWatchService(EVENT_STREAM),
-    operations: {},
-    streamOperations: { watch: watch as AnyStreamOperation },
+    operations: { watch: watch as AnyStreamOperation },
   };
 }
 
