@@ -13,21 +13,31 @@ const body = markdown.split(/^```(.*\n[\s\S]*?)^```\n/m).flatMap((part, index) =
   return `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>`;
 });
 const [, title] = /^# (.*)/.exec(markdown) ?? [];
+// The page has the header of /docs.
+const [header] = /<header[\s\S]*<\/header>/.exec(
+  readFileSync(new URL("../web/static/docs.html", import.meta.url), "utf8"),
+);
+const ownHeader = header
+  .replace(' aria-current="page"', "")
+  .replace(/href="\/docs\/integrate"/, '$& aria-current="page"');
 
 writeFileSync(
   target,
   `<!doctype html>
-<html lang="en">
+<html lang="en" data-theme="auto">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
     <title>hop-gateway: ${escapeHtml(title)}</title>
-    <link rel="icon" href="data:," />
+    <link rel="icon" href="/assets/icon.svg" type="image/svg+xml" />
+    <link rel="stylesheet" href="/assets/theme.css" />
+    <link rel="stylesheet" href="/assets/page.css" />
     <link rel="stylesheet" href="/assets/guide.css" />
+    <script type="module" src="/assets/guide.js"></script>
   </head>
   <body>
-    <nav aria-label="Pages"><a href="/">hop-gateway</a> <a href="/docs">HTTP API</a></nav>
+    ${ownHeader}
     <main>
 ${body.filter((block) => block !== "").join("\n")}
     </main>

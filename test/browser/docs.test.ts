@@ -158,3 +158,35 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     await close();
   });
 });
+
+describe.skipIf(browserPath === undefined)("/docs/integrate (needs chromium)", () => {
+  const { gateway, open } = usePages();
+
+  test.each([
+    [320, "dark"],
+    [390, "light"],
+    [1280, "light"],
+    [1280, "dark"],
+  ] as const)("has no accessibility violations or overflow at %i px in the %s theme", async (width, colorScheme) => {
+    const viewport = { width, height: 900 };
+    const { page, consoleProblems, close } = await open("/docs/integrate", { viewport, colorScheme });
+    await page.locator("pre").first().waitFor();
+    expect(await findAccessibilityViolations(page)).toEqual([]);
+    expect(await measureHorizontalOverflow(page)).toBeLessThanOrEqual(0);
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test("has the header of the other pages, with its theme", async () => {
+    const { page, close } = await open("/docs/integrate", { colorScheme: "light" });
+    expect(await page.locator(".aside a[aria-current]").allTextContents()).toEqual(["Integrate"]);
+    const theme = page.getByRole("button", { name: /^Theme/ });
+    await theme.click();
+    await theme.click();
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+    await page.getByRole("link", { name: "API", exact: true }).click();
+    await page.waitForURL(`${gateway().url}/docs`);
+    expect(await page.locator("html").getAttribute("data-theme")).toBe("dark");
+    await close();
+  });
+});

@@ -89,7 +89,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     const { page, close } = await open("/");
     const links = await page.locator('header a[href^="/"], footer a').all();
     const paths = await Promise.all(links.map((link) => link.getAttribute("href")));
-    expect(paths).toEqual(expect.arrayContaining(["/", "/docs", "/openapi.json"]));
+    expect(paths).toEqual(expect.arrayContaining(["/", "/docs/integrate", "/docs", "/openapi.json"]));
     for (const path of paths)
       expect({ path, status: (await fetch(`${gateway().url}${path}`)).status }).toMatchObject({ status: 200 });
     await close();

@@ -68,7 +68,11 @@ function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, r
         ),
     lagBlocks === undefined
       ? []
-      : createDescription("Index", ["index.lagBlocks"], createElement("span", {}, `${lagBlocks} blocks behind`)),
+      : createDescription(
+          "Index",
+          ["index.lagBlocks"],
+          createElement("span", {}, lagBlocks === 1 ? "1 block behind" : `${lagBlocks} blocks behind`),
+        ),
   ];
   const title = createElement("h3", {}, formatChainName(chain.chain), " ", createNote(`chain ${chain.chainId}`));
   return createElement(

@@ -1,6 +1,6 @@
 import { formatPercent } from "../shared/format/amounts.js";
 import type uPlot from "../uPlot.esm.js";
-import { effectiveRate, type QuotePoint, swapRate } from "./rate-curve.js";
+import { effectiveRate, formatAxisValues, type QuotePoint, swapRate } from "./rate-curve.js";
 
 export interface RateCurveChart {
   /** Draws the chart again with the colours of the current theme. */
@@ -62,7 +62,7 @@ export async function drawRateCurve(root: HTMLElement, options: RateCurveOptions
           // The few ticks keep their labels even on a narrow chart.
           filter: (_, splits) => splits,
         },
-        { ...axis, size: 62, values: (_, splits) => splits.map((value) => formatAxisValue(splits, value)) },
+        { ...axis, size: 62, values: (_, splits) => formatAxisValues(splits) },
       ],
       series: [
         {},
@@ -163,10 +163,4 @@ function formatCompact(value: number): string {
 function powersOfTenBetween(min: number, max: number): number[] {
   const first = Math.ceil(Math.log10(min) - 1e-9);
   return Array.from({ length: 5 }, (_, index) => 10 ** (first + index)).filter((value) => value <= max * (1 + 1e-9));
-}
-
-/** Formats an axis value with as many decimals as the steps of the axis need. */
-function formatAxisValue(splits: readonly number[], value: number): string {
-  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)) || 1;
-  return value.toFixed(Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))));
 }

@@ -101,3 +101,16 @@ export function describeCurve(points: readonly QuotePoint[], formatToken: (raw: 
   const shortage = last.canBeDelivered ? "" : " The amounts in the shaded range cannot be delivered now.";
   return `The price impact is ${range}.${shortage}`;
 }
+
+const MAX_AXIS_DECIMALS = 8;
+
+/** Formats the values of an axis with as many decimals as its steps have: 0.9950, 0.9975, 1.0000. */
+export function formatAxisValues(values: readonly number[]): string[] {
+  const [first = 0, second = first + 1] = values;
+  const step = Math.abs(second - first);
+  // Differences of floating-point numbers are close to the step.
+  const isWhole = (steps: number): boolean => steps > 0.5 && Math.abs(steps - Math.round(steps)) < 1e-4;
+  let decimals = 0;
+  while (decimals < MAX_AXIS_DECIMALS && !isWhole(step * 10 ** decimals)) decimals += 1;
+  return values.map((value) => value.toFixed(decimals));
+}

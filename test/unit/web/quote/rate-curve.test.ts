@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   describeCurve,
   effectiveRate,
+  formatAxisValues,
   type QuotePoint,
   sampleAmounts,
   selectQuotedPoints,
@@ -91,4 +92,26 @@ test.each<[readonly QuotePoint[], string]>([
   ],
 ])("describeCurve, example %#", (points, text) => {
   expect(describeCurve(points, String)).toBe(text);
+});
+
+test.each([
+  [
+    [0.99, 0.9925, 0.995, 0.9975, 1],
+    ["0.9900", "0.9925", "0.9950", "0.9975", "1.0000"],
+  ],
+  [
+    [0, 0.2, 0.4, 0.6],
+    ["0.0", "0.2", "0.4", "0.6"],
+  ],
+  [
+    [0.99998, 0.99999, 1],
+    ["0.99998", "0.99999", "1.00000"],
+  ],
+  [
+    [0, 25],
+    ["0", "25"],
+  ],
+  [[1], ["1"]],
+])("formatAxisValues gives each value of %j all decimals of a step", (values, formatted) => {
+  expect(formatAxisValues(values)).toEqual(formatted);
 });
