@@ -152,7 +152,7 @@ function buildQuote(
  * Returns the minimum output under a slippage tolerance in percent: amount * ceil(10000 - slippage * 100) / 10000
  * (SDK: calcAmountOutMin).
  */
-export function applySlippage(amount: bigint, slippagePercent: number): bigint {
+function applySlippage(amount: bigint, slippagePercent: number): bigint {
   return (amount * BigInt(Math.ceil(10_000 - slippagePercent * 100))) / 10_000n;
 }
 

@@ -42,7 +42,7 @@ const SAMPLE_TRANSFER_WORDS = [encodeWord(`0x${"1".repeat(40)}`), encodeWord(10n
 const L1_FEE_SLUGS = new Set(["optimism", "base"]);
 
 /** Builds the bond that the SDK estimates (populateBondWithdrawalTx); undefined where only the fallback gas applies. */
-export function buildBondTransaction(
+function buildBondTransaction(
   route: QuoteRoute,
   settings: FeeSettings,
   hasPools: boolean,
@@ -255,7 +255,7 @@ const MIN_ETH_FEE_SLUGS = new Set(["gnosis", "polygon"]);
  * Plans the read of the source contract's minimum fee where the SDK applies it: for ETH from two chains, and on testnets
  * (SDK: getBonderFeeAbsolute).
  */
-export function planMinBonderFeeRead(route: QuoteRoute): ContractRead<bigint> | undefined {
+function planMinBonderFeeRead(route: QuoteRoute): ContractRead<bigint> | undefined {
   const { network, token, source } = route;
   const applies = network.slug !== "mainnet" || (token.symbol === "ETH" && MIN_ETH_FEE_SLUGS.has(source.slug));
   if (source.isL1 || !applies || isExemptFromMinFee(route)) return undefined;
@@ -264,25 +264,25 @@ export function planMinBonderFeeRead(route: QuoteRoute): ContractRead<bigint> | 
 }
 
 /** Plans the read of the minimum fee of the source's CCTP bridge (SDK: getSendData for CCTP). */
-export function planCctpMinFeeRead(route: QuoteRoute): ContractRead<bigint> {
+function planCctpMinFeeRead(route: QuoteRoute): ContractRead<bigint> {
   const { cctpL1Bridge, cctpL2Bridge } = getTokenContracts(route, route.source);
   return createUintRead({ to: requireAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector });
 }
 
 /** DAI to gnosis has no minimum fee if requested as `DAI`, not as an alias (SDK: getBonderFeeAbsolute). */
-export function isExemptFromMinFee({ token, destination }: QuoteRoute): boolean {
+function isExemptFromMinFee({ token, destination }: QuoteRoute): boolean {
   return destination.slug === "gnosis" && token.requestedSymbol === "DAI";
 }
 
 /** Hundredths of a percent. DAI that leaves gnosis as `XDAI` pays the fee for transfers to gnosis (SDK: getFeeBps). */
-export function getBonderFeeBps({ token, source, destination }: QuoteRoute, settings: FeeSettings): number {
+function getBonderFeeBps({ token, source, destination }: QuoteRoute, settings: FeeSettings): number {
   const feeByDestination = settings.bonderFeeBps[token.symbol] ?? {};
   const feeBps = feeByDestination[destination.slug] ?? 0;
   return source.slug === "gnosis" && token.requestedSymbol === "XDAI" ? (feeByDestination.gnosis ?? feeBps) : feeBps;
 }
 
 /** Relayer fee from L1 in wei; charged only for ETH that is requested as `ETH` (SDK: getRelayerFee). */
-export function getRelayerFee({ token, source, destination }: QuoteRoute, settings: FeeSettings): bigint | undefined {
+function getRelayerFee({ token, source, destination }: QuoteRoute, settings: FeeSettings): bigint | undefined {
   if (!source.isL1 || !settings.relayerFeeEnabled[destination.slug]) return undefined;
   return token.requestedSymbol === "ETH" ? BigInt(settings.relayerFeeWei[destination.slug] ?? 0) : 0n;
 }

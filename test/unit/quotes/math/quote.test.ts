@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createRouteQuoter } from "../../../../src/quotes/math/quote.js";
+import { createQuoteExplainer, createRouteQuoter } from "../../../../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
 import { type StableSwapPool, SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
-import { calculateSwap } from "../../../support/reference/stable-swap.js";
 
 const NOW = 1_800_000_000;
 const SEVEN_DAYS = 604_800;
@@ -73,47 +72,12 @@ describe("a quote", () => {
     });
   });
 
-  test("between L2s has the minimum output of the source's swap, and deducts both fees", () => {
-    expect(createRouteQuoter(bonded).quote(1_000_000n, 0.5, NOW)).toEqual({
-      amountIn: 1_000_000n,
-      amountOutMin: 995_000n,
-      destinationAmountOutMin: 944_255n,
-      bonderFee: 51_000n,
-      estimatedReceived: 949_000n,
-      deadline: NOW + SEVEN_DAYS,
-      destinationDeadline: NOW + SEVEN_DAYS,
-    });
-  });
-
-  test("to ethereum asks for no swap there", () => {
-    const snapshot = { ...bonded, destinationSlug: "ethereum", destinationIsL1: true };
-    expect(createRouteQuoter(snapshot).quote(1_000_000n, 0.5, NOW)).toMatchObject({
-      amountOutMin: 995_000n,
-      destinationAmountOutMin: 0n,
-      estimatedReceived: 949_000n,
-      deadline: NOW + SEVEN_DAYS,
-      destinationDeadline: 0,
-    });
-  });
-
   test("receives nothing where the fee is as high as the output, or higher", () => {
     const { quote } = createRouteQuoter(deposit);
     expect(quote(101n, 0, NOW).estimatedReceived).toBe(1n);
     for (const amount of [100n, 99n]) {
       expect(quote(amount, 0, NOW)).toMatchObject({ estimatedReceived: 0n, bonderFee: 100n, amountOutMin: 0n });
     }
-  });
-
-  test("pays out what the destination's pool gives for what the source's pool gave", () => {
-    const { quote, explain } = createRouteQuoter({ ...bonded, sourcePool: pool, destinationPool: pool });
-    const bridged = calculateSwap(pool, 0, 5_000n * UNIT);
-    const { amountOutMin, bonderFee, estimatedReceived } = quote(5_000n * UNIT, 0, NOW);
-    expect(amountOutMin).toBe(bridged);
-    expect(bonderFee + estimatedReceived).toBe(calculateSwap(pool, 1, bridged));
-    expect(explain(5_000n * UNIT, 0, NOW)).toMatchObject({
-      quote: quote(5_000n * UNIT, 0, NOW),
-      steps: { requiredLiquidity: bridged, totalFee: bonderFee },
-    });
   });
 
   test("by CCTP pays out what the swap before it gave", () => {
@@ -126,10 +90,38 @@ describe("a quote", () => {
     });
   });
 
+  test.each([
+    ["to an L2 is free up to 50,000 units", "arbitrum", 50_000n, 0n],
+    ["to an L2 is charged above", "arbitrum", 50_001n, 50_001n],
+    ["to ethereum is charged always", "ethereum", 50_000n, 50_000n],
+  ])("by CCTP, the delivery %s", (_, destinationSlug, l1Fee, charged) => {
+    const ends = { destinationSlug, destinationIsL1: destinationSlug === "ethereum", nativeUsd: 1e12 };
+    const { quote } = createRouteQuoter({ ...cctp, ...ends, delivery: { gasPrice: 0n, gas: 0n, l1Fee } });
+    expect(quote(1_000_000n, 0, NOW).bonderFee).toBe(cctp.minBonderFee + charged);
+  });
+
   test("fails where a pool cannot swap the amount", () => {
     const { quote } = createRouteQuoter({ ...bonded, sourcePool: pool });
     expect(() => quote(2n ** 255n, 0, NOW)).toThrow(SwapRevertError);
   });
+});
+
+test("the price impact is undefined where the pools cannot swap 1,000 units, or give nothing for them", () => {
+  const identity = (amount: bigint): bigint => amount;
+  const steps = {
+    ...{ bridge: identity, computeBonderFee: identity, transactionFee: 0n },
+    ...{ computeRelativeFee: () => 0n, computeTransactionFee: () => 0n },
+  };
+  const empty = (amount: bigint): bigint => (amount === 1_000n ? 0n : amount);
+  const reverting = (amount: bigint): bigint => {
+    if (amount === 1_000n) throw new SwapRevertError("too small");
+    return amount;
+  };
+  for (const payOut of [empty, reverting])
+    expect(createQuoteExplainer(bonded, { ...steps, payOut })(5_000n)).toMatchObject({
+      rate: 1,
+      priceImpact: undefined,
+    });
 });
 
 describe("the amount for an output", () => {

@@ -104,6 +104,13 @@ describe("a route between two L2s", () => {
     });
   });
 
+  test("reads the minimum fee of a bridge on mainnet for ETH from polygon and gnosis alone", () => {
+    const l2Slugs = ["polygon", "gnosis", "optimism", "arbitrum", "nova", "base", "linea", "polygonzk"];
+    const listUints = (token: string, from: string) => listReads(plan(token, from, "ethereum").sourceReadSet).uints;
+    expect(l2Slugs.filter((from) => listUints("ETH", from).length > 0)).toEqual(["polygon", "gnosis"]);
+    expect([listUints("DAI", "polygon"), listUints("HOP", "gnosis")]).toEqual([[], []]);
+  });
+
   test("has the larger of the contract's minimum fee and 25 cents", () => {
     const cents = 83_333_333_333_333n;
     const minFeeOf = (contractFee: bigint) => {
@@ -142,6 +149,18 @@ describe("a route between two L2s", () => {
     const states = [respond(sourceReadSet, 9n), respond(destinationReadSet, 9n)] as const;
     const { bonder } = buildSnapshot(...states, prices) as BridgeSnapshot;
     expect(bonder?.delivery).toEqual({ gasPrice: 7n, gas: 350_000n, l1Fee: 0n });
+  });
+
+  test.each([
+    ["of gnosis, for DAI that leaves gnosis as XDAI", { polygon: 4, gnosis: 30 }, 30],
+    ["of the destination, where gnosis has none", { polygon: 4 }, 4],
+    ["0 for a destination without a fee", {}, 0],
+  ])("has the relative fee %s", (_, DAI, expected) => {
+    const { buildSnapshot, destinationReadSet, sourceReadSet } = plan("XDAI", "gnosis", "polygon", {
+      bonderFeeBps: { DAI },
+    });
+    const states = [respond(sourceReadSet, 9n), respond(destinationReadSet, 9n)] as const;
+    expect(buildSnapshot(...states, prices).feeBps).toBe(expected);
   });
 
   test("needs the state of its destination", () => {
