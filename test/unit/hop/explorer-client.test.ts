@@ -18,10 +18,12 @@ async function setup(
   const explorer = new ExplorerClient(stub.url, () => time);
   onTestFinished(() => explorer.close());
   onTestFinished(stub.close);
-  const caller = new AbortController();
-  const find = (query: unknown = transferId) => explorer.findTransfers(String(query), caller.signal);
-  return { stub, explorer, caller, find, pass: (ms: number) => (time += ms) };
+  const { signal } = new AbortController();
+  const find = (query: unknown = transferId) => explorer.findTransfers(String(query), signal);
+  return { stub, explorer, find, pass: (ms: number) => (time += ms) };
 }
+
+type Setup = Awaited<ReturnType<typeof setup>>;
 
 const { transferId, transactionHash, bondTransactionHash } = createExplorerRecord();
 const hash = (byte: string): string => `0x${byte.repeat(32)}`;
@@ -81,23 +83,18 @@ describe("an explorer record", () => {
   });
 
   const pending = { bonded: false, bondTransactionHash: "", bonderAddress: null, bondTimestamp: 0 };
+  const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum" };
+  const receivedOnL1 = { destinationChainId: 1, destinationChainSlug: "ethereum" };
+  const toL1 = { ...pending, ...receivedOnL1 };
+  const toOptimism = { destinationChainId: 10, destinationChainSlug: "optimism" };
+  const fromArbitrum = { sourceChainId: 42161, sourceChainSlug: "arbitrum" };
+  const cctp = { token: "USDC", transferId: "123" };
   test.each<[string, ExplorerRecordJson, object]>([
-    [
-      "numbers as strings",
-      { sourceChainId: "10", timestamp: "1661554612", deadline: "7", bonded: "1" },
-      { event: { deadline: 7n } },
-    ],
-    [
-      "strings as numbers",
-      { amount: 12, amountOutMin: 3, bonderFee: 0, bonded: 1 },
-      { event: { amount: 12n, amountOutMin: 3n } },
-    ],
+    ["numbers as strings", { sourceChainId: "10", timestamp: "7", deadline: "7", bonded: "1" }, { timestamp: 7 }],
+    ["strings as numbers", { amount: 12, amountOutMin: 3, bonded: 1 }, { event: { amount: 12n, amountOutMin: 3n } }],
     ["a flag as a word", { bonded: "True" }, { isReceived: true }],
-    [
-      "upper-case hex",
-      { transferId: hash("1A"), accountAddress: address("C1") },
-      { id: hash("1a"), account: address("c1") },
-    ],
+    ["an upper-case id", { transferId: hash("1A") }, { id: hash("1a") }],
+    ["an upper-case address", { accountAddress: address("C1") }, { account: address("c1") }],
     ["no slugs", { sourceChainSlug: null, destinationChainSlug: undefined }, { source: { chainId: 10 } }],
     ["no chain ids", { sourceChainId: "", destinationChainId: null }, { destination: { chainId: 42161 } }],
     ["an alias of a chain", { sourceChainId: 100, sourceChainSlug: "xdai" }, { source: { slug: "gnosis" } }],
@@ -114,11 +111,7 @@ describe("an explorer record", () => {
       { amountOutMin: null, deadline: "", bonderFee: undefined },
       { event: { amountOutMin: 0n, deadline: 0n, bonderFee: 0n } },
     ],
-    [
-      "amountOutMin but no deadline to L1",
-      { ...pending, destinationChainId: 1, destinationChainSlug: null, deadline: null },
-      { isReceived: false },
-    ],
+    ["amountOutMin but no deadline to L1", { ...toL1, deadline: null }, { isReceived: false }],
     ["no bond, amountOutMin and deadline", { ...pending, amountOutMin: null, deadline: null }, { isReceived: false }],
     ["the largest amount", { amount: String(2n ** 256n - 1n), amountUsd: 0 }, { event: { amount: 2n ** 256n - 1n } }],
     ["no token price but an amount in USD", { tokenPriceUsd: null }, { priceUsd: 2.505 / 2.5 }],
@@ -133,86 +126,49 @@ describe("an explorer record", () => {
     ["an amount of 0 and an amount in USD", { tokenPriceUsd: 0, amount: "0" }, { priceUsd: undefined }],
     ["bridged USDC", { token: "USDC" }, { kind: "l2", token: "USDC.e" }],
     ["bridged USDC as USDC.e", { token: "USDC.e" }, { kind: "l2", token: "USDC.e" }],
-    [
-      "CCTP",
-      { token: "USDC", transferId: "123", amountOutMin: null, deadline: 0 },
-      { kind: "cctp", id: "123", token: "USDC" },
-    ],
+    ["CCTP", { ...cctp, amountOutMin: null, deadline: 0 }, { kind: "cctp", id: "123", token: "USDC" }],
     ["CCTP as a number", { token: "USDC.e", transferId: 123 }, { kind: "cctp", id: "123", token: "USDC" }],
     [
       "a transfer from L1",
-      { sourceChainId: 1, sourceChainSlug: "ethereum", transferId: transactionHash },
-      { kind: "l1" },
+      { ...fromL1, transferId: transactionHash },
+      { kind: "l1", event: { transferId: undefined } },
     ],
     [
       "an id with a suffix from L1",
-      { sourceChainId: 1, sourceChainSlug: "ethereum", transferId: `${transactionHash}0000002A` },
-      { kind: "l1", id: `${transactionHash}0000002a`, event: { transferId: undefined } },
+      { ...fromL1, transferId: `${hash("1a")}2A` },
+      { kind: "l1", id: `${hash("1a")}2a` },
     ],
-    [
-      "an id with a numeric suffix from L1",
-      { sourceChainId: 1, sourceChainSlug: null, transferId: `${transactionHash}-3` },
-      { kind: "l1" },
-    ],
-    [
-      "a transfer to L1 without a swap",
-      { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum", amountOutMin: 0, deadline: 0 },
-      { isReceived: false },
-    ],
-    [
-      "an unbondable transfer",
-      { ...pending, destinationChainId: 1, destinationChainSlug: null, amountOutMin: null, unbondable: true },
-      { event: { deadline: 1662159408n } },
-    ],
-    [
-      "a received transfer to L1 without amountOutMin and deadline",
-      { destinationChainId: 1, destinationChainSlug: null, amountOutMin: null, deadline: null },
-      { isReceived: true },
-    ],
+    ["an id with a numeric suffix from L1", { ...fromL1, transferId: `${transactionHash}-3` }, { kind: "l1" }],
+    ["a transfer to L1 without a swap", { ...toL1, amountOutMin: 0, deadline: 0 }, { isReceived: false }],
+    ["an unbondable transfer", { ...toL1, amountOutMin: null, unbondable: true }, { event: { deadline: 1662159408n } }],
+    ["a delivery on L1 without a swap", { ...receivedOnL1, amountOutMin: null, deadline: null }, { isReceived: true }],
   ])("is accepted with %s", async (_, others, expected) => {
     const [record, ...more] = await readRecord(others);
     expect(record).toMatchObject(expected);
     expect(more).toEqual([]);
   });
 
-  const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum" };
-  const toL1 = { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum" };
   test.each<[string, ExplorerRecordJson]>([
     ["no token", { token: "" }],
     ["no id", { transferId: null }],
     ["neither token nor id, as for a hash that is not indexed", { token: "", transferId: "", amount: 0 }],
     ["an unknown token", { token: "DOGE" }],
     ["a token that its source does not have", { token: "rETH", sourceChainId: 137, sourceChainSlug: "polygon" }],
-    [
-      "a token that its destination does not have",
-      {
-        token: "MAGIC",
-        destinationChainId: 10,
-        sourceChainId: 42161,
-        sourceChainSlug: null,
-        destinationChainSlug: null,
-      },
-    ],
+    ["a token that its destination does not have", { token: "MAGIC", ...fromArbitrum, ...toOptimism }],
     ["a short id", { transferId: "0x1a" }],
     ["a long id from L2", { transferId: `${hash("1a")}00` }],
     ["a short id from L1", { ...fromL1, transferId: "0x1a" }],
     ["an id that is not hex", { transferId: `0x${"zz".repeat(32)}` }],
     ["a nonce beyond 64 bits", { token: "USDC", transferId: String(2n ** 64n) }],
     ["a CCTP nonce of another token", { transferId: "123" }],
-    [
-      "a CCTP nonce from a chain without CCTP",
-      { token: "USDC", transferId: "123", sourceChainId: 100, sourceChainSlug: "gnosis" },
-    ],
-    [
-      "a CCTP nonce to a chain without CCTP",
-      { token: "USDC", transferId: "123", destinationChainId: 100, destinationChainSlug: "gnosis" },
-    ],
+    ["a CCTP nonce from a chain without CCTP", { ...cctp, sourceChainId: 100, sourceChainSlug: "gnosis" }],
+    ["a CCTP nonce to a chain without CCTP", { ...cctp, destinationChainId: 100, destinationChainSlug: "gnosis" }],
     ["an unknown chain", { sourceChainId: 56, sourceChainSlug: null }],
     ["an unknown slug", { destinationChainId: null, destinationChainSlug: "bsc" }],
     ["no chain", { sourceChainId: null, sourceChainSlug: "" }],
     ["an id and a slug of different chains", { sourceChainId: 10, sourceChainSlug: "polygon" }],
     ["a known chain with an unknown slug", { sourceChainId: 10, sourceChainSlug: "bsc" }],
-    ["the same source and destination", { destinationChainId: 10, destinationChainSlug: "optimism" }],
+    ["the same source and destination", toOptimism],
     ["a negative amount", { amount: "-1" }],
     ["an amount with a fraction", { amount: 1.5 }],
     ["an amount that a double does not represent", { amount: 2e18 }],
@@ -241,7 +197,7 @@ describe("an explorer record", () => {
     ["no deadline to L1", { ...toL1, amountOutMin: "0", deadline: null }],
     ["unbondable without a swap", { ...toL1, amountOutMin: "0", deadline: 0, unbondable: true }],
     ["unbondable to an L2", { unbondable: 1 }],
-    ["unbondable over CCTP", { ...toL1, token: "USDC", transferId: "123", unbondable: true }],
+    ["unbondable over CCTP", { ...toL1, ...cctp, unbondable: true }],
     ["unbondable from L1", { ...fromL1, transferId: transactionHash, unbondable: "true" }],
   ])("is dropped with %s", async (_, others) => {
     expect(await readRecord(others)).toEqual([]);
@@ -335,14 +291,6 @@ describe("a failing explorer", () => {
     expect(await find()).toHaveLength(1);
   });
 
-  test("is not waited for by a caller that aborts", async () => {
-    const { find, stub, caller } = await setup([createExplorerRecord()], "hang");
-    const result = find();
-    await expect.poll(() => stub.queries).toHaveLength(1);
-    caller.abort();
-    await expect(result).rejects.toMatchObject(unusable);
-  });
-
   test("times out after eight seconds, and is in cooldown when it hangs", async () => {
     const { find, stub } = await setup([createExplorerRecord()], "hang");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -391,14 +339,19 @@ describe("a failing explorer", () => {
     expect(await find()).toHaveLength(1);
   });
 
-  test("does not count calls that their callers abort as failures", async () => {
+  /** Requests a transfer, and no longer waits for it once the explorer has got so many queries. */
+  async function findAndAbort({ stub, explorer }: Pick<Setup, "stub" | "explorer">, queries: number): Promise<void> {
+    const caller = new AbortController();
+    const result = explorer.findTransfers(String(transferId), caller.signal);
+    await expect.poll(() => stub.queries).toHaveLength(queries);
+    caller.abort();
+    await expect(result).rejects.toMatchObject(unusable);
+  }
+
+  test("is not waited for by callers that abort, which does not count as a failure", async () => {
     const { stub, explorer, find } = await setup([createExplorerRecord()], "hang");
     for (let i = 0; i < 6; i += 1) {
-      const aborting = new AbortController();
-      const aborted = explorer.findTransfers(String(transferId), aborting.signal);
-      await expect.poll(() => stub.queries).toHaveLength(i + 1);
-      aborting.abort();
-      await expect(aborted).rejects.toMatchObject(unusable);
+      await findAndAbort({ stub, explorer }, i + 1);
     }
     stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
@@ -409,11 +362,7 @@ describe("a failing explorer", () => {
     for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
     pass(30_000);
     stub.mode = "hang";
-    const aborting = new AbortController();
-    const aborted = explorer.findTransfers(String(transferId), aborting.signal);
-    await expect.poll(() => stub.queries).toHaveLength(6);
-    aborting.abort();
-    await expect(aborted).rejects.toMatchObject(unusable);
+    await findAndAbort({ stub, explorer }, 6);
     stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
   });
