@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
+import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
 import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
-import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
-import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
 import { createUintRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { createNumberedChain } from "../../../support/stubs/numbered-chain.js";
 
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
@@ -22,48 +21,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const encodeWord = (quantity: string): string => `0x${quantity.slice(2).padStart(64, "0")}`;
-
-/** A chain whose gas price is the number of the read. */
-function setup() {
-  const state = {
-    isDown: false,
-    latencyMs: 50,
-    reads: 0,
-    rejects: (_: readonly RpcCall[]) => false,
-    /** Whether a call returns no data. */
-    isEmpty: (_: RpcCall) => false,
-    block: "0x10",
-    timestamp: "0x20",
-    wallOffset: 0,
-    isStalled: false,
-  };
-  const client: ChainClient = {
-    slug: "polygon",
-    send: async () => ({ number: state.block, timestamp: state.timestamp }),
-    getLogs: () => Promise.reject(new Error("not expected")),
-    async sendBatch(calls): Promise<readonly RpcCallResult[]> {
-      state.reads += 1;
-      const result = `0x${state.reads.toString(16)}`;
-      const { isDown, latencyMs } = state;
-      await new Promise((resolve) => setTimeout(resolve, latencyMs));
-      if (isDown) throw new Error("down");
-      const cause = new RpcError("answered JSON-RPC error -32000");
-      if (state.rejects(calls)) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
-      return calls.map((call) => ({
-        result: state.isEmpty(call) ? "0x" : call.method === "eth_call" ? encodeWord(result) : result,
-      }));
-    },
-  };
-  const cache = new ChainStateCache({
-    chain,
-    client,
-    clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
-    isStalled: () => state.isStalled,
-  });
-  return { state, cache };
-}
-
 /** Advances the time and returns the gas price of the result. */
 async function resolveGasPrice(result: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> {
   const settled = Promise.resolve(result).then(({ gasPrice }) => gasPrice);
@@ -74,7 +31,7 @@ async function resolveGasPrice(result: ChainState | Promise<ChainState>, ms = 60
 
 describe("requested state", () => {
   test("is read once for concurrent requests, then served synchronously", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     const first = [
       subscription.get(),
@@ -89,7 +46,7 @@ describe("requested state", () => {
   });
 
   test("is refreshed at its interval while it is requested, and not after", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     await resolveGasPrice(subscription.get());
     for (let second = 0; second < 20; second++) {
@@ -113,7 +70,7 @@ describe("requested state", () => {
   });
 
   test("of several routes converges to common reads", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const [first, second] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
     await resolveGasPrice(first.get());
     await vi.advanceTimersByTimeAsync(700);
@@ -129,7 +86,7 @@ describe("requested state", () => {
   });
 
   test("that is too old is read again before it is served", async () => {
-    const { cache } = setup();
+    const { cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     await resolveGasPrice(subscription.get());
     await vi.advanceTimersByTimeAsync(25_000);
@@ -150,7 +107,7 @@ describe("state that nobody requests any more is removed", () => {
   }
 
   test("of a batch", async () => {
-    const { cache } = setup();
+    const { cache } = createNumberedChain();
     const [first, second, other] = ["a", "b", "c"].map((key) => cache.subscribe(key, READ_SET, POLICY)) as [
       ChainStateSubscription,
       ChainStateSubscription,
@@ -166,7 +123,7 @@ describe("state that nobody requests any more is removed", () => {
   });
 
   test("but not what has replaced it", async () => {
-    const { cache } = setup();
+    const { cache } = createNumberedChain();
     const [replaced, other] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
     await resolveGasPrice(replaced.get());
     await request([other], 60);
@@ -181,7 +138,7 @@ describe("state that nobody requests any more is removed", () => {
 
 describe("while the chain does not respond", () => {
   test("serves the last state synchronously until it is too old, then fails", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     await resolveGasPrice(subscription.get());
     state.isDown = true;
@@ -200,7 +157,7 @@ describe("while the chain does not respond", () => {
   });
 
   test("waits at most a second for a read that hangs while older state is usable", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     await resolveGasPrice(subscription.get());
     await vi.advanceTimersByTimeAsync(20_000);
@@ -219,7 +176,7 @@ describe("while the chain does not respond", () => {
   });
 
   test("has one read at a time where reads take four seconds, however often it is requested", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, POLICY);
     state.latencyMs = 4_000;
     await resolveGasPrice(subscription.get(), 4_100);
@@ -239,7 +196,7 @@ describe("while the chain does not respond", () => {
   });
 
   test("backs off: many requests cause few reads", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     state.isDown = true;
     state.latencyMs = 1;
     const subscription = cache.subscribe("a", READ_SET, POLICY);
@@ -272,7 +229,7 @@ function createDeliveryReadSet(key: string): ReadSet {
 }
 
 test("a rejected call only affects the routes that read it", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
   const other = cache.subscribe("other", READ_SET, POLICY);
   state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
@@ -286,7 +243,7 @@ test("a rejected call only affects the routes that read it", async () => {
 });
 
 test("a route with a rejected call is read separately for a while", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
   const other = cache.subscribe("other", READ_SET, POLICY);
   state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
@@ -301,7 +258,7 @@ test("a route with a rejected call is read separately for a while", async () => 
 });
 
 test("several routes with rejected calls do not affect the others", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const rejected = ["a", "b"].map((name) => cache.subscribe(`rejected ${name}`, createDeliveryReadSet(name), POLICY));
   const others = ["c", "d", "e"].map((name) => cache.subscribe(name, READ_SET, POLICY));
   state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
@@ -314,7 +271,7 @@ test("several routes with rejected calls do not affect the others", async () => 
 });
 
 test("stops after three reads when the node rejects everything", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   state.rejects = () => true;
   const many = Array.from({ length: 50 }, (_, index) => cache.subscribe(`route ${index}`, { ...READ_SET }, POLICY));
   const results = Promise.allSettled(many.map((subscription) => subscription.get()));
@@ -325,7 +282,7 @@ test("stops after three reads when the node rejects everything", async () => {
 });
 
 test("an older block does not replace a newer one that is fresh", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const subscription = cache.subscribe("a", READ_SET, POLICY);
   await resolveGasPrice(subscription.get());
   state.block = "0xf";
@@ -338,7 +295,7 @@ test("an older block does not replace a newer one that is fresh", async () => {
 });
 
 test("a subscription with a short interval is refreshed next to a slow one", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const slow = cache.subscribe("slow", READ_SET, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
   await resolveGasPrice(slow.get());
   const fast = cache.subscribe("fast", READ_SET, POLICY);
@@ -352,7 +309,7 @@ test("a subscription with a short interval is refreshed next to a slow one", asy
 });
 
 test("a subscription is kept until its state cannot be served any more, and is active for 15 s", async () => {
-  const { cache } = setup();
+  const { cache } = createNumberedChain();
   const [idle, used] = [cache.subscribe("idle", READ_SET, POLICY), cache.subscribe("used", READ_SET, POLICY)];
   await resolveGasPrice(idle.get());
   expect([idle.isActive(), used.isActive()]).toEqual([true, false]);
@@ -373,7 +330,7 @@ test("a subscription is kept until its state cannot be served any more, and is a
 });
 
 test("a reload reads fresh state again, and joins the read in progress", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const [first, second] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
   expect(await resolveGasPrice(first.get())).toBe(1n);
   const [reloaded, joined] = [first.reload(), first.reload()];
@@ -390,7 +347,7 @@ test("a reload reads fresh state again, and joins the read in progress", async (
 });
 
 test("a request while no refresh is planned plans one", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const subscription = cache.subscribe("a", READ_SET, { ...POLICY, maxAgeMs: 25_000 });
   await resolveGasPrice(subscription.get());
   // The last refresh of an idle subscription; then nothing is planned.
@@ -404,7 +361,7 @@ test("a request while no refresh is planned plans one", async () => {
 });
 
 test("a wall clock that is set back has no effect", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   const subscription = cache.subscribe("a", READ_SET, POLICY);
   await resolveGasPrice(subscription.get());
   state.wallOffset = -3_600_000;
@@ -419,7 +376,7 @@ test("a wall clock that is set back has no effect", async () => {
 });
 
 test("close stops the background refreshes", async () => {
-  const { state, cache } = setup();
+  const { state, cache } = createNumberedChain();
   await resolveGasPrice(cache.subscribe("a", READ_SET, POLICY).get());
   cache.close();
   await vi.advanceTimersByTimeAsync(60_000);
@@ -431,7 +388,7 @@ describe("incomplete state", () => {
   const readSet = { ...READ_SET, contractReads: new Map([[read.key, read]]) };
 
   test("does not replace older state, and is an error without any", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     state.isEmpty = () => true;
     const subscription = cache.subscribe("a", readSet, POLICY);
     await expect(resolveGasPrice(subscription.get())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
@@ -459,7 +416,7 @@ describe("state of a stalled chain", () => {
   }
 
   test("is read about every one and a half seconds while it is requested, however often, and then no more", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscriptions = ["a", "b", "c"].map((key) => cache.subscribe(key, READ_SET, SLOW_POLICY));
     state.isStalled = true;
     await requestFor(60_000, () => subscriptions.map((subscription) => subscription.get()));
@@ -473,7 +430,7 @@ describe("state of a stalled chain", () => {
   });
 
   test("is read as seldom as before once the chain moves again", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
     state.isStalled = true;
     await requestFor(3_000, () => subscription.get());
@@ -486,7 +443,7 @@ describe("state of a stalled chain", () => {
   });
 
   test("does not count as fresh after a pause, although the chain responds", async () => {
-    const { state, cache } = setup();
+    const { state, cache } = createNumberedChain();
     const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
     await resolveGasPrice(subscription.get());
     await vi.advanceTimersByTimeAsync(5_000);

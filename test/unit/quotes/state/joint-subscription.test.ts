@@ -1,15 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
-import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
-import { ServiceError } from "../../../../src/errors.js";
-import { getNetwork } from "../../../../src/hop/networks.js";
+import type { RpcCall } from "../../../../src/chain/chain-client.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
 import { createReadSet, createUintRead } from "../../../../src/quotes/state/read-set.js";
+import { createNumberedChain } from "../../../support/stubs/numbered-chain.js";
 
-const polygon = getNetwork("mainnet").chains.get("polygon");
-if (polygon === undefined) throw new Error("no polygon");
-const chain = { ...polygon, multicallAddress: undefined };
 const LATENCY_MS = 50;
 
 beforeEach(() => {
@@ -21,36 +15,17 @@ afterEach(() => {
 
 const readOf = (name: string) => createUintRead({ to: "0x1", data: `0x0000000${name}` });
 
-/** A chain whose contracts return the number of the read. Subscriptions are named by a digit, and read one value each. */
+/** Subscriptions are named by a digit, and read one value each. */
 function setup() {
-  const state = { batches: [] as string[][], rejected: "", isDown: false };
-  const client: ChainClient = {
-    slug: "polygon",
-    send: async () => ({ number: `0x${state.batches.length.toString(16)}`, timestamp: "0x20" }),
-    getLogs: () => Promise.reject(new Error("not expected")),
-    async sendBatch(calls: readonly RpcCall[]) {
-      const read = calls.flatMap(({ params }) => (params[0] as { data?: string })?.data?.slice(-1) ?? []);
-      state.batches.push(read);
-      const number = state.batches.length;
-      await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
-      if (state.isDown) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint");
-      const cause = new RpcError("answered JSON-RPC error -32000");
-      if (state.rejected !== "" && read.includes(state.rejected))
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
-      return calls.map(() => ({ result: `0x${number.toString(16).padStart(64, "0")}` }));
-    },
-  };
-  const cache = new ChainStateCache({
-    chain,
-    client,
-    clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
-  });
+  const { state, cache } = createNumberedChain();
+  const listNames = (calls: readonly RpcCall[]): string[] =>
+    calls.flatMap(({ params }) => (params[0] as { data?: string })?.data?.slice(-1) ?? []);
   function subscribe(name: string, refreshMs = 2_000) {
     const readSet = createReadSet({ contractReads: [readOf(name)] });
     if (readSet === undefined) throw new Error("nothing to read");
     return cache.subscribe(name, readSet, { refreshMs, maxAgeMs: 2 * refreshMs, maxStaleMs: 30_000 });
   }
-  return { state, cache, subscribe };
+  return { state, cache, subscribe, listBatches: () => state.batches.map(listNames), listNames };
 }
 
 async function settle<T>(result: T | Promise<T>, ms = 2 * LATENCY_MS): Promise<T> {
@@ -63,11 +38,11 @@ async function settle<T>(result: T | Promise<T>, ms = 2 * LATENCY_MS): Promise<T
 const readValues = (state: ChainState, names: string) => [...names].map((name) => Number(state.get(readOf(name))));
 
 test("reads all subscriptions in one request, then answers synchronously", async () => {
-  const { state, cache, subscribe } = setup();
+  const { cache, subscribe, listBatches } = setup();
   const subscriptions = [subscribe("1"), subscribe("2"), subscribe("3")];
   const first = await settle(cache.getTogether(subscriptions));
   expect(readValues(first, "123")).toEqual([1, 1, 1]);
-  expect(state.batches.map((batch) => batch.length)).toEqual([3]);
+  expect(listBatches().map((batch) => batch.length)).toEqual([3]);
   expect(cache.getTogether(subscriptions)).toBe(first);
   cache.close();
 });
@@ -139,26 +114,26 @@ test("has older state for a batch while the chain does not answer another one th
   const first = await settle(cache.getTogether([a, b]));
   state.isDown = true;
   await vi.advanceTimersByTimeAsync(5_000);
-  await expect(settle(cache.getTogether([a, b, c]), 2_000)).rejects.toThrow("no endpoint");
+  await expect(settle(cache.getTogether([a, b, c]), 2_000)).rejects.toThrow("down");
   expect(await settle(cache.getTogether([a, b]), 2_000)).toBe(first);
   cache.close();
 });
 
 test("stops to read what no batch has used for a while", async () => {
-  const { state, cache, subscribe } = setup();
+  const { cache, subscribe, listBatches } = setup();
   const [a, b, c] = [subscribe("1"), subscribe("2"), subscribe("3")];
   await settle(cache.getTogether([a, b, c]));
   for (let seconds = 0; seconds < 40; seconds += 1) {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(cache.getTogether([a, b])).not.toBeInstanceOf(Promise);
   }
-  expect(state.batches.at(-1)).toEqual(["1", "2"]);
+  expect(listBatches().at(-1)).toEqual(["1", "2"]);
   cache.close();
 });
 
 test("leaves out what the node rejects, and gives the others one state", async () => {
-  const { state, cache, subscribe } = setup();
-  state.rejected = "2";
+  const { state, cache, subscribe, listNames } = setup();
+  state.rejects = (calls) => listNames(calls).includes("2");
   const [a, b, c, d] = [subscribe("1"), subscribe("2"), subscribe("3"), subscribe("4")];
   const together = await settle(cache.getTogether([a, b, c, d]), 2_000);
   expect(new Set(readValues(together, "134")).size).toBe(1);
