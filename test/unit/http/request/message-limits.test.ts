@@ -1,3 +1,4 @@
+import { Agent } from "node:http";
 import { gzipSync } from "node:zlib";
 import { Code, type ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
@@ -9,8 +10,11 @@ import {
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
 import { BridgeService } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { envelope, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+
+const BATCH_PATH = "/hop.bridge.v1.BridgeService/BatchGetQuotes";
 
 // Requests with more messages or members than one may have, in each form that a request can take.
 
@@ -107,6 +111,38 @@ test("GET ignores Content-Encoding, GET over Connect reads its compression", asy
     body: expect.stringContaining('"amountIn":"1"'),
   });
 });
+
+test.each([
+  ["application/proto", Buffer.from("4200".repeat(32_000), "hex")],
+  ["application/json", Buffer.from(`{"requests":[${"{},".repeat(21_000)}{}]}`)],
+])(
+  "refuses 64 KB of messages in 100 bytes, %s, for five times the CPU time of a quote at most",
+  async (type, batch) => {
+    const { port, accessLines } = await startTestServer();
+    const agent = new Agent({ keepAlive: true });
+    closeAfterTest({ close: () => agent.destroy() });
+    const post = (path: string, headers: Record<string, string>, body: Buffer): Promise<unknown> =>
+      sendHttp1(port, path, { agent, method: "POST", headers: { "content-type": type, ...headers }, body });
+    const quote = type === "application/json" ? Buffer.from('{"amount":"1"}') : Buffer.alloc(0);
+    const bomb = gzipSync(batch);
+    const works = {
+      ok: () => post(QUOTE_PATH, {}, quote),
+      invalid_argument: () => post(BATCH_PATH, { "content-encoding": "gzip" }, bomb),
+    };
+    const taken: Record<string, number> = { ok: 0, invalid_argument: 0 };
+    for (let round = 0; round < 20; round++) {
+      for (const [code, work] of Object.entries(works)) {
+        const before = process.cpuUsage();
+        for (let count = 0; count < 5; count++) await work();
+        const { user, system } = process.cpuUsage(before);
+        expect(accessLines.splice(0).map((line) => line.code)).toEqual(Array(5).fill(code));
+        // The first rounds are those of a compiler.
+        if (round >= 10) taken[code] = (taken[code] ?? 0) + user + system;
+      }
+    }
+    expect(taken.invalid_argument).toBeLessThan(5 * (taken.ok ?? 0));
+  },
+);
 
 test("answers a compressed request by a compressed response where its caller does not say what it accepts", async () => {
   const { port } = await startTestServer();
