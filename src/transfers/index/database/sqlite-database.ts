@@ -23,7 +23,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 const MIGRATION_TIMEOUT_MS = 300_000;
 /** Interval at which a transaction is retried where the wait must not block the event loop. */
 const BUSY_RETRY_DELAY_MS = 20;
-/** Large, because keys are random and every write touches pages all over the file. */
+/** Of each connection. Large, because keys are random: reads and writes touch pages all over the file. */
 const CACHE_SIZE_KIB = 32_768;
 /** SQLite's result code for a lock that another connection holds; extended codes have it in their lowest byte. */
 const SQLITE_BUSY = 5;
@@ -69,11 +69,12 @@ export async function openSqliteDatabase(file: string): Promise<SqliteDatabase> 
     // sync reads their blocks again.
     writer.exec("pragma journal_mode = WAL");
     writer.exec("pragma synchronous = NORMAL");
-    writer.exec(`pragma cache_size = -${CACHE_SIZE_KIB}`);
     // Waits of the driver block the event loop.
     writer.exec("pragma busy_timeout = 0");
     // Reads on the connection that writes would see uncommitted changes.
-    return new SqliteDatabase(await openSqlite(file, { readOnly: true }), writer);
+    const reader = await openSqlite(file, { readOnly: true });
+    for (const connection of [writer, reader]) connection.exec(`pragma cache_size = -${CACHE_SIZE_KIB}`);
+    return new SqliteDatabase(reader, writer);
   } catch (cause) {
     writer.close();
     if (cause instanceof IndexUnavailableError) throw cause;
