@@ -70,9 +70,11 @@ export interface TransferStatus extends StatusDetails {
 export function buildTransferStatus(
   sent: SentTransfer,
   delivery: TransferDelivery | undefined,
-  details: StatusDetails,
+  { otherTransferIds, source, observedAtMs, isFinal, priceUsd }: StatusDetails,
 ): TransferStatus {
-  return { ...details, sent, delivery, state: deriveState(sent, delivery) };
+  const state = deriveState(sent, delivery);
+  // Not a copy of the details: callers give them in different orders, and copying such objects takes microseconds.
+  return { otherTransferIds, source, observedAtMs, isFinal, priceUsd, sent, delivery, state };
 }
 
 function deriveState(sent: SentTransfer, delivery: TransferDelivery | undefined): TransferState {
