@@ -108,8 +108,12 @@ async function measure(upstreams: ProxiedUpstreams, protocol: WatchProtocol): Pr
     const { lost, repeated } = await countLost(watchers.url, index.counts);
     const seconds = (from: number, to: number): string => ((to - from) / 1_000).toFixed(1);
     const watcherSeconds = (watchersCpu.user + watchersCpu.system - watchersBefore.user - watchersBefore.system) / 1e6;
-    const formatQuotes = ({ latencyMs, refused, unanswered, answered }: PacedQuotesReport): string =>
-      `${latencyMs.p50.toFixed(0)}, ${latencyMs.p99.toFixed(0)}, ${latencyMs.max.toFixed(0)} ms (${answered}; ${refused}; ${unanswered})`;
+    const formatQuotes = ({ latencyMs, refused, unanswered, answered }: PacedQuotesReport): string => {
+      const { p50, p99, max } = latencyMs;
+      // Few watchers can be back before a quote is answered.
+      const times = answered === 0 ? "none" : `${p50.toFixed(0)}, ${p99.toFixed(0)}, ${max.toFixed(0)} ms`;
+      return `${times} (${answered}; ${refused}; ${unanswered})`;
+    };
     const cells = [
       protocol,
       report.secondsOver
