@@ -49,19 +49,22 @@ export interface QuoteDetailsInputs {
   readonly priceTable: PriceTable;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
-  readonly deliveryTime: DeliveryTime | undefined;
-  /** When the swap was read, Unix seconds; later than the states if it was computed from them. */
-  readonly swapReadAtSeconds: number;
   /** Maximum age of the inputs, in milliseconds. */
   readonly maxAgeMs: number;
 }
 
-/** Creates the details of a quote. */
+/**
+ * Creates the details of a quote.
+ * @param swapReadAtSeconds when the swap was read, Unix seconds; later than the states if it was computed from them
+ */
 export function createQuoteDetails(
   { quote, steps }: ReturnType<RouteQuoter["explain"]>,
   inputs: QuoteDetailsInputs,
+  swapReadAtSeconds: number,
+  deliveryTime: DeliveryTime | undefined,
 ): QuoteDetails {
-  const { plan, quoter, sourceState, destinationState, swapReadAtSeconds, maxAgeMs } = inputs;
+  const { plan, quoter, sourceState, destinationState, maxAgeMs } = inputs;
+  const { gas, prices } = listFeeInputs(inputs);
   const liquidity = plan.full.getLiquidity(sourceState, destinationState);
   const observedAt = Math.min(
     sourceState?.readAtUnixSeconds ?? swapReadAtSeconds,
@@ -73,8 +76,9 @@ export function createQuoteDetails(
     minAmount: quoter.findMinAmount(),
     liquidity,
     isLiquidityAvailable: isLiquiditySufficient(liquidity, quote.amountIn, steps),
-    deliveryTime: inputs.deliveryTime,
-    ...listFeeInputs(inputs),
+    deliveryTime,
+    gas,
+    prices,
     sourceBlock: sourceState?.block.number ?? 0n,
     destinationBlock: destinationState?.block.number ?? 0n,
     observedAt,

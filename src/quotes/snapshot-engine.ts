@@ -199,7 +199,7 @@ export class SnapshotEngine implements QuoteEngine {
 
   #compute(
     request: QuoteRequest,
-    computation: Omit<QuoteDetailsInputs, "deliveryTime" | "swapReadAtSeconds"> & {
+    computation: QuoteDetailsInputs & {
       readonly amountIn: bigint;
       readonly swap: TimestampedAmount | undefined;
       /** On the monotonic clock, not in the future. */
@@ -212,11 +212,8 @@ export class SnapshotEngine implements QuoteEngine {
     const input = [amountIn, request.slippagePercent, Math.floor(now / 1000), swap?.amountOut] as const;
     if (!request.isFull) return addExceededBurnLimit(quoter.quote(...input), quoter);
     const explained = quoter.explain(...input);
-    const details = createQuoteDetails(explained, {
-      ...computation,
-      deliveryTime: getDeliveryTime?.(request),
-      swapReadAtSeconds: Math.floor((now - (clocks.monotonicNow() - swapReadAt)) / 1000),
-    });
+    const swapReadAtSeconds = Math.floor((now - (clocks.monotonicNow() - swapReadAt)) / 1000);
+    const details = createQuoteDetails(explained, computation, swapReadAtSeconds, getDeliveryTime?.(request));
     return { ...explained.quote, details };
   }
 }

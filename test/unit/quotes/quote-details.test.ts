@@ -28,7 +28,7 @@ interface Options {
 
 function createDetails(options: Options = {}): QuoteDetails {
   const { liquidity = { basis: "UNLIMITED", available: undefined } } = options;
-  return createQuoteDetails(explained, {
+  const inputs = {
     plan: {
       pricedTokens: ["USDC", "ETH"],
       full: {
@@ -40,10 +40,9 @@ function createDetails(options: Options = {}): QuoteDetails {
     priceTable: { getOrigin: (token: string) => ({ source: `source of ${token}` }) },
     sourceState: options.source,
     destinationState: options.destination,
-    deliveryTime,
-    swapReadAtSeconds: options.swapReadAtSeconds ?? 1_000,
     maxAgeMs: options.maxAgeMs ?? 4_000,
-  } as unknown as QuoteDetailsInputs);
+  } as unknown as QuoteDetailsInputs;
+  return createQuoteDetails(explained, inputs, options.swapReadAtSeconds ?? 1_000, deliveryTime);
 }
 
 test("the details of a quote have its steps, its smallest amount and the time of deliveries", () => {
