@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { type Kysely, sql, type UpdateObject } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql, type UpdateObject } from "kysely";
 import { bytesToHex, hexToBytes } from "../../chain/hex.js";
 import type { BlockHeader, BlockRange } from "../../chain/read/chain-reads.js";
 import type { IndexDatabase, SqlDialect } from "./database/index-database.js";
@@ -196,7 +196,8 @@ export class IndexStore {
         .executeTakeFirst();
       if (numUpdatedRows !== 1n) throw new Error("another process has moved the cursor of the index");
       // From an earlier attempt, before a process without commits has written the index again.
-      await deleteCommits(transaction, chain_id, { from, to: commits_from_block - 1 });
+      const range = { from, to: commits_from_block - 1 };
+      await transaction.deleteFrom("commits").where(isInRange(chain_id, range)).execute();
       await this.#insertCommits(transaction, commits);
       for await (const chunk of chunkRows(leaves, this.#rowsPerStatement))
         await updateLeaves(transaction, chain_id, chunk, this.#bytesType);
@@ -304,16 +305,10 @@ export class IndexStore {
  * Deletes the events of a range of blocks that is not final, and remembers when their transfers were first sent.
  * @returns the changes that this makes
  */
-async function deleteEvents(
-  transaction: Transaction,
-  chainId: number,
-  { from, to }: BlockRange,
-): Promise<readonly Change[]> {
+async function deleteEvents(transaction: Transaction, chainId: number, range: BlockRange): Promise<readonly Change[]> {
   const sends = await transaction
     .deleteFrom("sends")
-    .where("chain_id", "=", chainId)
-    .where("block_number", ">=", from)
-    .where("block_number", "<=", to)
+    .where(isInRange(chainId, range))
     .returning([...SEND_CHANGE_COLUMNS, "chain_id", "block_number", "timestamp", "first_timestamp"])
     .execute();
   const removed = sends.map(({ chain_id, transaction_hash, arrival_key, block_number, timestamp, first_timestamp }) => {
@@ -327,12 +322,10 @@ async function deleteEvents(
       .execute();
   const deliveries = await transaction
     .deleteFrom("deliveries")
-    .where("chain_id", "=", chainId)
-    .where("block_number", ">=", from)
-    .where("block_number", "<=", to)
+    .where(isInRange(chainId, range))
     .returning(DELIVERY_CHANGE_COLUMNS)
     .execute();
-  await deleteCommits(transaction, chainId, { from, to });
+  await transaction.deleteFrom("commits").where(isInRange(chainId, range)).execute();
   return [
     ...sends.map(({ arrival_key, transaction_hash, kind, account, recipient }) => {
       return { arrival_key, transaction_hash, kind, account, recipient };
@@ -341,13 +334,9 @@ async function deleteEvents(
   ];
 }
 
-async function deleteCommits(transaction: Transaction, chainId: number, { from, to }: BlockRange): Promise<void> {
-  await transaction
-    .deleteFrom("commits")
-    .where("chain_id", "=", chainId)
-    .where("block_number", ">=", from)
-    .where("block_number", "<=", to)
-    .execute();
+/** Selects the events of a range of blocks. */
+function isInRange(chainId: number, { from, to }: BlockRange): RawBuilder<SqlBool> {
+  return sql`chain_id = ${chainId} and block_number between ${from} and ${to}`;
 }
 
 /** Adds nonce and place to sends that an older version has written. */
