@@ -1,44 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Agent } from "undici";
-import { afterAll, describe, expect, test, vi } from "vitest";
-import { EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
-import {
-  createManualHedges,
-  type ManualClock,
-  type ManualHedges,
-  type RpcNodeStub,
-  startRpcNodeStub,
-} from "../support/rpc-node-stub.js";
+import { describe, expect, test, vi } from "vitest";
+import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
-const dispatcher = new Agent();
-afterAll(() => dispatcher.destroy());
-const never = new AbortController().signal;
 const nowSeconds = Math.floor(Date.now() / 1000);
 const head = (number: number) => ({ number: `0x${number.toString(16)}`, timestamp: `0x${nowSeconds.toString(16)}` });
 const down: RpcNodeStub["intercept"] = ({ response }) => Boolean(response.writeHead(500).end());
 const up: RpcNodeStub["intercept"] = () => false;
 
 /** Creates a pool whose states are read as by probes. */
-function createProbedPool(
-  nodes: readonly RpcNodeStub[],
-  closing = new AbortController(),
-): { pool: EndpointPool; clock: ManualClock; hedges: ManualHedges; states: () => string[] } {
-  const clock = { ms: 1_000_000 };
-  const hedges = createManualHedges();
-  const pool = new EndpointPool({
-    slug: "optimism",
-    chainId: 1,
-    urls: nodes.map(({ url }) => url),
-    dispatcher,
-    maxBytes: 10_000,
-    callerTimeoutMs: 60_000,
-    onFailure: () => {},
-    closing: closing.signal,
-    now: () => clock.ms,
-    random: () => 0,
-    sleep: hedges.sleep,
-  });
-  return { pool, clock, hedges, states: () => pool.state().endpoints.map(({ state }) => state) };
+function createProbedPool(nodes: readonly RpcNodeStub[], closing = new AbortController()) {
+  const created = createPoolOn(nodes, { closing: closing.signal });
+  return { ...created, states: () => created.pool.state().endpoints.map(({ state }) => state) };
 }
 
 async function probeAgain(
@@ -77,10 +49,10 @@ describe("the state of an endpoint", () => {
     node.intercept = up;
     await probeAgain(probed, ["ok"]);
     node.intercept = down;
-    await expect(probed.pool.client.send("eth_gasPrice", [], never)).rejects.toThrow();
+    await expect(probed.send()).rejects.toThrow();
     expect(probed.states()).toEqual(["failing"]);
     node.intercept = up;
-    await probed.pool.client.send("eth_gasPrice", [], never);
+    await probed.send();
     expect(probed.states()).toEqual(["ok"]);
   });
 
@@ -90,7 +62,7 @@ describe("the state of an endpoint", () => {
       await startRpcNodeStub({ head: head(7) }),
     ];
     const probed = createProbedPool([first, second]);
-    for (let round = 0; round < 5; round++) await probed.pool.client.send("eth_gasPrice", [], never);
+    for (let round = 0; round < 5; round++) await probed.send();
     first.intercept = up;
     const looks = first.headRequests;
     probed.clock.ms += 10_000;
@@ -107,7 +79,7 @@ describe("the state of an endpoint", () => {
       Boolean(response.writeHead(429, { "retry-after": "20" }).end());
     const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
     const probed = createProbedPool([first, second]);
-    await probed.pool.client.send("eth_gasPrice", [], never);
+    await probed.send();
     expect(probed.states()).toEqual(["cooldown", "ok"]);
     const looks = [first.headRequests, second.headRequests] as const;
     probed.clock.ms += 10_000;
@@ -169,10 +141,10 @@ describe("probes", () => {
   });
 
   test("do not count as use of the chain", async () => {
-    const { pool, clock } = createProbedPool([await startRpcNodeStub({ head: head(7) })]);
+    const { pool, send, clock } = createProbedPool([await startRpcNodeStub({ head: head(7) })]);
     pool.refreshHeads();
     expect(pool.state().lastUsedAt).toBeUndefined();
-    await pool.client.send("eth_gasPrice", [], never);
+    await send();
     expect(pool.state().lastUsedAt).toBe(clock.ms);
   });
 });
@@ -217,7 +189,7 @@ test("being overtaken does not make an endpoint failing", async () => {
   quick.ready = vi.waitFor(() => expect(slow.requests).toHaveLength(1), { timeout: 60_000 });
   probed.hedges.areDue = true;
   // The hedged request to the second endpoint is faster.
-  await probed.pool.client.send("eth_gasPrice", [], never);
+  await probed.send();
   expect(slow.requests).toHaveLength(1);
   expect(probed.states()).toEqual(["ok", "ok"]);
 });

@@ -21,26 +21,12 @@ const LOCAL = [
     "𝟙𝟚𝟟.𝟘.𝟘.𝟙",
     "１２７。１",
   ],
-  ...[
-    "%31%32%37.0.0.1",
-    "127%2e0%2e0%2e1",
-    "127.0.0.%31",
-    "%30x7f.1",
-    "%EF%BC%91%32%37.1",
-    "127.0\t.0.1",
-    "127.0\n.0.1",
-  ],
+  ...["%31%32%37.0.0.1", "127%2e0%2e0%2e1", "127.0.0.%31", "%30x7f.1", "%EF%BC%91%32%37.1", "127.0\t.0.1"],
+  "127.0\n.0.1",
   ...["127\u00ad.0.0.1", "12\u200b7.0.0.1", "0\u{1d601}7f.1"],
   // IPv6.
-  ...[
-    "[::1]",
-    "[0:0:0:0:0:0:0:1]",
-    "[0000:0000:0000:0000:0000:0000:0000:0001]",
-    "[::0001]",
-    "[0::1]",
-    "[::]",
-    "[0::0]",
-  ],
+  ...["[::1]", "[0:0:0:0:0:0:0:1]", "[0000:0000:0000:0000:0000:0000:0000:0001]", "[::0001]", "[0::1]", "[::]"],
+  "[0::0]",
   ...["[0:0::0:1]", "[::0.0.0.1]", "[0:0:0:0:0:0:0.0.0.1]", "[::0:0]", "[0:0:0:0:0:0:0:0]"],
   // IPv4 inside IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP.
   ...["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::FFFF:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "[::ffff:0:127.0.0.1]"],
@@ -62,30 +48,16 @@ const ELSEWHERE = [
   // The metadata address in other spellings.
   ...["2852039166", "0xa9fea9fe", "0xa9.0xfe.0xa9.0xfe", "0251.0376.0251.0376", "025177524776", "169.254.43518"],
   ...["169.16689662", "１６９.254.169.254", "169。254。169。254", "%31%36%39.254.169.254", "169.254.169.254."],
-  ...[
-    "[::ffff:169.254.169.254]",
-    "[::ffff:a9fe:a9fe]",
-    "[64:ff9b::a9fe:a9fe]",
-    "[2002:a9fe:a9fe::]",
-    "[fd00:ec2::254]",
-  ],
+  ...["[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]"],
+  "[fd00:ec2::254]",
   // Private networks in other spellings.
   ...["10.1", "0xa000001", "167772161", "012.0.0.1", "0300.0250.0.1", "3232235521", "0xc0a80001", "192.168.1"],
   ...["[::ffff:10.0.0.1]", "[::ffff:192.168.0.1]", "[::ffff:c0a8:1]", "[64:ff9b::10.0.0.1]", "[2002:a00:1::1]"],
   // IPv6 outside the global unicast range.
   ...["[::2]", "[0:0:0:1::]", "[100::]", "[100::1]", "[100:0:0:1::1]", "[1fff:ffff::1]", "[4000::]", "[4000::1]"],
   ...["[5f00::1]", "[8000::1]", "[bfff::1]", "[e000::1]", "[fc00::]", "[fc00::1]", "[fd00::1]", "[fdff:ffff::1]"],
-  ...[
-    "[fe00::1]",
-    "[fe80::]",
-    "[fe80::1]",
-    "[febf::1]",
-    "[fec0::1]",
-    "[feff::1]",
-    "[ff00::]",
-    "[ff02::1]",
-    "[ff0e::1]",
-  ],
+  ...["[fe00::1]", "[fe80::]", "[fe80::1]", "[febf::1]", "[fec0::1]", "[feff::1]", "[ff00::]", "[ff02::1]"],
+  "[ff0e::1]",
   "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]",
   // Special blocks inside it.
   ...["[2001::]", "[2001::1]", "[2001:1::1]", "[2001:2::1]", "[2001:3::1]", "[2001:4:112::1]", "[2001:10::1]"],
@@ -96,15 +68,8 @@ const ELSEWHERE = [
 
 /** Names of this machine, of private networks and of systems other than DNS, and invalid host names. */
 export const forbiddenHosts: readonly string[] = [
-  ...[
-    "localhost",
-    "LOCALHOST",
-    "localhost.",
-    "ｌｏｃａｌｈｏｓｔ",
-    "%6c%6f%63%61lhost",
-    "local\u00adhost",
-    "localhos\u{1d57f}",
-  ],
+  ...["localhost", "LOCALHOST", "localhost.", "ｌｏｃａｌｈｏｓｔ", "%6c%6f%63%61lhost", "local\u00adhost"],
+  "localhos\u{1d57f}",
   ...["a.localhost", "rpc.a.localhost", "a.localhost.", "localhost.localdomain", "localhost6", "ip6-localhost"],
   ...["metadata", "node", "redis", "host", "kubernetes", "router.local", "printer.local.", "a.LOCAL", "a.ⓛocal"],
   ...["metadata.google.internal", "metadata.goog.internal", "host.docker.internal", "instance-data.ec2.internal"],
@@ -156,40 +121,18 @@ export const localUrls: readonly string[] = [
   ...["https://rpc.example.org%40127.0.0.1:%P/", "https://rpc.example.org:x@[::1]:%P/"],
   ...["https://127.0.0.1:%P:443/", "https://127.0.0.1:443:%P/", "https://127.0.0.1%00.example.org:%P/"],
   ...["https://127.0.0.1%0a.example.org:%P/", "https://127.0.0.1 .example.org:%P/", "https://127.0.0.1:%P%2f@1.1.1.1/"],
-  ...[
-    "https://[::1%25lo]:%P/",
-    "https://[::1%lo]:%P/",
-    "https://[fe80::1%25eth0]:%P/",
-    "https://[::1",
-    "https://::1:%P/",
-  ],
+  ...["https://[::1%25lo]:%P/", "https://[::1%lo]:%P/", "https://[fe80::1%25eth0]:%P/", "https://[::1"],
+  "https://::1:%P/",
   ...["https://[127.0.0.1]:%P/", "https://[::ffff:127.0.0.1:%P/", "https://256.0.0.1:%P/", "https://127.0.0.1.1:%P/"],
   ...["https://0x7f.0x0.0x0.0x0.0x1:%P/", "https://0xg.0.0.1:%P/", "https://4294967296:%P/", "https://09.0.0.1:%P/"],
   // Other schemes than https.
-  ...[
-    "http://127.0.0.1:%P/",
-    "http://localhost:%P/",
-    "ws://127.0.0.1:%P/",
-    "wss://127.0.0.1:%P/",
-    "ftp://127.0.0.1:%P/",
-  ],
+  ...["http://127.0.0.1:%P/", "http://localhost:%P/", "ws://127.0.0.1:%P/", "wss://127.0.0.1:%P/"],
+  "ftp://127.0.0.1:%P/",
   ...["gopher://127.0.0.1:%P/_x", "dict://127.0.0.1:%P/", "//127.0.0.1:%P/", "127.0.0.1:%P", "unix:/var/run/node.sock"],
-  ...[
-    "file:///etc/passwd",
-    "file://127.0.0.1:%P/",
-    "data:application/json,{}",
-    "javascript:0",
-    "blob:https://127.0.0.1:%P/x",
-  ],
-  ...[
-    "ldap://127.0.0.1:%P/",
-    "jar:https://127.0.0.1:%P!/",
-    "https+unix://%2Fvar%2Frun:%P/",
-    "",
-    " ",
-    "https://",
-    "https:",
-  ],
+  ...["file:///etc/passwd", "file://127.0.0.1:%P/", "data:application/json,{}", "javascript:0"],
+  "blob:https://127.0.0.1:%P/x",
+  ...["ldap://127.0.0.1:%P/", "jar:https://127.0.0.1:%P!/", "https+unix://%2Fvar%2Frun:%P/", "", " "],
+  ...["https://", "https:"],
 ];
 
 /** URLs with an allowed address that violate another rule. */
