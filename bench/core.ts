@@ -1,4 +1,4 @@
-import { createRouteQuoter } from "../src/quotes/math/quote.js";
+import { RouteQuoter } from "../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../src/quotes/math/route-snapshot.js";
 import type { StableSwapPool } from "../src/quotes/math/stable-swap.js";
 
@@ -102,36 +102,37 @@ function amountAt(snapshot: RouteSnapshot, index: number): bigint {
 }
 
 function createQuoteLoop(snapshot: RouteSnapshot): (count: number) => bigint {
-  const { quote } = createRouteQuoter(snapshot);
+  const quoter = new RouteQuoter(snapshot);
   let index = 0;
   return (count) => {
     let sum = 0n;
     for (const end = index + count; index < end; index++) {
-      sum += quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
+      sum += quoter.quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
     }
     return sum;
   };
 }
 
 function createExplanationLoop(snapshot: RouteSnapshot): (count: number) => bigint {
-  const { explain, findMinAmount } = createRouteQuoter(snapshot);
+  const quoter = new RouteQuoter(snapshot);
   let index = 0;
   return (count) => {
     let sum = 0n;
     for (const end = index + count; index < end; index++) {
-      const { quote, steps } = explain(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS);
-      sum += quote.estimatedReceived + steps.totalFee + (findMinAmount() ?? 0n);
+      const { quote, steps } = quoter.explain(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS);
+      sum += quote.estimatedReceived + steps.totalFee + (quoter.findMinAmount() ?? 0n);
     }
     return sum;
   };
 }
 
 function createSearchLoop(snapshot: RouteSnapshot, offset = 0n): (count: number) => bigint {
-  const { findAmountIn } = createRouteQuoter(snapshot);
+  const quoter = new RouteQuoter(snapshot);
   let index = 0;
   return (count) => {
     let sum = 1n;
-    for (const end = index + count; index < end; index++) sum += findAmountIn(amountAt(snapshot, index) + offset) ?? 0n;
+    for (const end = index + count; index < end; index++)
+      sum += quoter.findAmountIn(amountAt(snapshot, index) + offset) ?? 0n;
     return sum;
   };
 }
@@ -140,7 +141,7 @@ function createPreparationLoop(snapshot: RouteSnapshot): (count: number) => bigi
   return (count) => {
     let sum = 0n;
     for (let index = 0; index < count; index++) {
-      sum += createRouteQuoter(snapshot).quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
+      sum += new RouteQuoter(snapshot).quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
     }
     return sum;
   };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { findAmountIn } from "../../src/quotes/math/find-amount-in.js";
-import { createRouteQuoter, type RouteQuoter } from "../../src/quotes/math/quote.js";
+import { RouteQuoter } from "../../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../../src/quotes/math/route-snapshot.js";
 import { type StableSwapPool, SwapRevertError } from "../../src/quotes/math/stable-swap.js";
 import { createUniswapSwapCalculator } from "../../src/quotes/math/uniswap-v3.js";
@@ -211,7 +211,7 @@ function expectCrossing(quoter: RouteQuoter, amountIn: bigint, target: bigint): 
 test("receiveAmount and minAmount: the amount found brings it, and one unit less does not", () => {
   const counts = { found: 0, none: 0 };
   const property = fc.property(snapshots, targets, (snapshot, target) => {
-    const quoter = createRouteQuoter(snapshot);
+    const quoter = new RouteQuoter(snapshot);
     for (const [output, amountIn] of [
       [target, quoter.findAmountIn(target)],
       [1n, quoter.findMinAmount()],
@@ -234,7 +234,7 @@ test("an amount that brings as much as another is found whenever that one is not
   let [runs, compared] = [0, 0];
   const property = fc.property(snapshots, magnitude(90), (snapshot, amountIn) => {
     runs += 1;
-    const quoter = createRouteQuoter(snapshot);
+    const quoter = new RouteQuoter(snapshot);
     const received = amountIn === 0n ? undefined : receive(quoter, amountIn);
     if (received === undefined || received < 1000n || !isRising(snapshot)) return;
     // Within a thousandth of the most, floors decide.
@@ -251,7 +251,7 @@ test("an amount that brings as much as another is found whenever that one is not
 test("takes few trials, also for an output that no amount brings and for pools that revert", () => {
   const trialsUntilFound: number[] = [];
   const property = fc.property(snapshots, targets, (snapshot, target) => {
-    const quoter = createRouteQuoter(snapshot);
+    const quoter = new RouteQuoter(snapshot);
     let trials = 0;
     const count = (amountIn: bigint) => {
       trials += 1;

@@ -33,67 +33,64 @@ export interface QuoteSteps {
   readonly lpFees: bigint;
 }
 
-/** Computes quotes on one route from one snapshot. */
-export interface RouteQuoter {
+const MAX_UINT256 = (1n << 256n) - 1n;
+/** The SDK's default deadline. */
+const SEVEN_DAYS_SECONDS = 7 * 24 * 60 * 60;
+
+/** Computes quotes on one route from one snapshot; what does not depend on the amount is computed once. */
+export class RouteQuoter {
   readonly snapshot: RouteSnapshot;
+  readonly #steps: RouteSteps;
+  readonly #outputLimit: bigint;
+  #explainer: QuoteExplainer | undefined;
+  #minAmount: { readonly value: bigint | undefined } | undefined;
+
+  constructor(snapshot: RouteSnapshot) {
+    this.snapshot = snapshot;
+    this.#steps = createRouteSteps(snapshot);
+    this.#outputLimit = getOutputLimit(snapshot);
+  }
+
   /**
    * Quotes an amount, like the SDK's getSendData and getSendDataAmountOutMins.
    * @param amountIn in the token's smallest unit
    * @param slippagePercent tolerance in percent
    * @param nowSeconds Unix seconds
-   * @param amountOut output of the swap before a CCTP transfer, for USDC.e
+   * @param swappedAmount output of the swap before a CCTP transfer, for USDC.e
    * @throws SwapRevertError when a pool cannot swap the amount
    */
-  readonly quote: (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
+  quote(amountIn: bigint, slippagePercent: number, nowSeconds: number, swappedAmount?: bigint): Quote {
+    const { bridge, payOut, computeRelativeFee, computeBonderFee, computeTransactionFee } = this.#steps;
+    const bridgedAmount = bridge(amountIn);
+    const amountOut = swappedAmount ?? payOut(bridgedAmount);
+    const transactionFee = computeTransactionFee();
+    const fee = computeBonderFee(computeRelativeFee(bridgedAmount)) + transactionFee;
+    return buildQuote(this.snapshot, { amountIn, bridgedAmount, amountOut, fee }, slippagePercent, nowSeconds);
+  }
+
   /** Returns the quote of an amount with the intermediate values from which it was computed. @throws like `quote` */
-  readonly explain: (...input: Parameters<RouteQuoter["quote"]>) => {
-    readonly quote: Quote;
-    readonly steps: QuoteSteps;
-  };
+  explain(...[amountIn, slippagePercent, nowSeconds, swappedAmount]: Parameters<RouteQuoter["quote"]>) {
+    this.#explainer ??= createQuoteExplainer(this.snapshot, this.#steps);
+    const steps = this.#explainer(amountIn, swappedAmount);
+    const { requiredLiquidity: bridgedAmount, amountOut, totalFee: fee } = steps;
+    const amounts = { amountIn, bridgedAmount, amountOut, fee };
+    return { quote: buildQuote(this.snapshot, amounts, slippagePercent, nowSeconds), steps };
+  }
+
   /**
    * Returns an amount that brings at least this much, and of which one unit less brings less or cannot be swapped;
    * undefined if there is none.
    */
-  readonly findAmountIn: (receiveAmount: bigint) => bigint | undefined;
+  findAmountIn(receiveAmount: bigint): bigint | undefined {
+    if (receiveAmount >= this.#outputLimit) return undefined;
+    return findAmountIn((amountIn) => computeNetAmount(this.snapshot, this.#steps, amountIn), receiveAmount);
+  }
+
   /** Returns the amount for which the recipient receives at least one unit; computed once. */
-  readonly findMinAmount: () => bigint | undefined;
-}
-
-const MAX_UINT256 = (1n << 256n) - 1n;
-/** The SDK's default deadline. */
-const SEVEN_DAYS_SECONDS = 7 * 24 * 60 * 60;
-
-/** Creates the quoter of a snapshot; what does not depend on the amount is computed once. */
-export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
-  const steps = createRouteSteps(snapshot);
-  const { bridge, payOut, computeRelativeFee, computeBonderFee, computeTransactionFee } = steps;
-  let explainer: QuoteExplainer | undefined;
-  let minAmount: { readonly value: bigint | undefined } | undefined;
-  const outputLimit = getOutputLimit(snapshot);
-  const getNetAmount = (amountIn: bigint) => computeNetAmount(snapshot, steps, amountIn);
-  return {
-    snapshot,
-    quote(amountIn, slippagePercent, nowSeconds, swappedAmount) {
-      const bridgedAmount = bridge(amountIn);
-      const amountOut = swappedAmount ?? payOut(bridgedAmount);
-      const transactionFee = computeTransactionFee();
-      const fee = computeBonderFee(computeRelativeFee(bridgedAmount)) + transactionFee;
-      return buildQuote(snapshot, { amountIn, bridgedAmount, amountOut, fee }, slippagePercent, nowSeconds);
-    },
-    explain(amountIn, slippagePercent, nowSeconds, swappedAmount) {
-      explainer ??= createQuoteExplainer(snapshot, steps);
-      const explained = explainer(amountIn, swappedAmount);
-      const { requiredLiquidity: bridgedAmount, amountOut, totalFee: fee } = explained;
-      const quote = buildQuote(snapshot, { amountIn, bridgedAmount, amountOut, fee }, slippagePercent, nowSeconds);
-      return { quote, steps: explained };
-    },
-    findAmountIn: (receiveAmount) =>
-      receiveAmount >= outputLimit ? undefined : findAmountIn(getNetAmount, receiveAmount),
-    findMinAmount() {
-      minAmount ??= { value: findAmountIn(getNetAmount, 1n) };
-      return minAmount.value;
-    },
-  };
+  findMinAmount(): bigint | undefined {
+    this.#minAmount ??= { value: this.findAmountIn(1n) };
+    return this.#minAmount.value;
+  }
 }
 
 /** Returns a limit that no output reaches: a swap leaves a part of the balance in the pool. */

@@ -10,7 +10,7 @@ import { findToken, isCctpSymbol } from "../../hop/tokens.js";
 import type { PriceTable } from "../../prices/token-prices.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { SharedCache } from "../../shared-state/shared-cache.js";
-import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
+import { RouteQuoter } from "../math/quote.js";
 import type { ChainState, ChainStateReadInterceptor } from "./chain-state.js";
 import { ChainStateCache, type ChainStateSubscription } from "./chain-state-cache.js";
 import { computeRefreshPolicy, type QuoteAgeLimits, type RefreshPolicy } from "./chain-state-entry.js";
@@ -274,7 +274,7 @@ function parseRouteName(networkSlug: NetworkSlug, name: string) {
  */
 export function createQuoterFromPlan(plan: RoutePlan, ...inputs: Parameters<RouteQuoterFactory>): RouteQuoter {
   try {
-    return createRouteQuoter(plan.buildSnapshot(...inputs));
+    return new RouteQuoter(plan.buildSnapshot(...inputs));
   } catch (cause) {
     // A ratio of prices or a factor of the settings is too large or too small for plain decimal text.
     if (!(cause instanceof RangeError)) throw cause;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createQuoteExplainer, createRouteQuoter } from "../../../../src/quotes/math/quote.js";
+import { createQuoteExplainer, RouteQuoter } from "../../../../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
 import { type StableSwapPool, SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
 
@@ -61,7 +61,7 @@ const cctp: CctpSnapshot = {
 
 describe("a quote", () => {
   test("from ethereum has the minimum received as both minimum outputs", () => {
-    expect(createRouteQuoter(deposit).quote(1_000n, 0.5, NOW)).toEqual({
+    expect(new RouteQuoter(deposit).quote(1_000n, 0.5, NOW)).toEqual({
       amountIn: 1_000n,
       amountOutMin: 895n,
       destinationAmountOutMin: 895n,
@@ -73,19 +73,23 @@ describe("a quote", () => {
   });
 
   test("receives nothing where the fee is as high as the output, or higher", () => {
-    const { quote } = createRouteQuoter(deposit);
-    expect(quote(101n, 0, NOW).estimatedReceived).toBe(1n);
+    const quoter = new RouteQuoter(deposit);
+    expect(quoter.quote(101n, 0, NOW).estimatedReceived).toBe(1n);
     for (const amount of [100n, 99n]) {
-      expect(quote(amount, 0, NOW)).toMatchObject({ estimatedReceived: 0n, bonderFee: 100n, amountOutMin: 0n });
+      expect(quoter.quote(amount, 0, NOW)).toMatchObject({ estimatedReceived: 0n, bonderFee: 100n, amountOutMin: 0n });
     }
   });
 
   test("by CCTP pays out what the swap before it gave", () => {
-    const { quote, explain } = createRouteQuoter(cctp);
-    expect(quote(1_000n, 0, NOW, 990n)).toMatchObject({ amountIn: 1_000n, estimatedReceived: 690n, bonderFee: 300n });
-    expect(quote(1_000n, 0, NOW)).toMatchObject({ estimatedReceived: 700n });
-    expect(explain(1_000n, 0, NOW, 990n)).toMatchObject({
-      quote: quote(1_000n, 0, NOW, 990n),
+    const quoter = new RouteQuoter(cctp);
+    expect(quoter.quote(1_000n, 0, NOW, 990n)).toMatchObject({
+      amountIn: 1_000n,
+      estimatedReceived: 690n,
+      bonderFee: 300n,
+    });
+    expect(quoter.quote(1_000n, 0, NOW)).toMatchObject({ estimatedReceived: 700n });
+    expect(quoter.explain(1_000n, 0, NOW, 990n)).toMatchObject({
+      quote: quoter.quote(1_000n, 0, NOW, 990n),
       steps: { amountOut: 990n, totalFee: 300n },
     });
   });
@@ -96,13 +100,13 @@ describe("a quote", () => {
     ["to ethereum is charged always", "ethereum", 50_000n, 50_000n],
   ])("by CCTP, the delivery %s", (_, destinationSlug, l1Fee, charged) => {
     const ends = { destinationSlug, destinationIsL1: destinationSlug === "ethereum", nativeUsd: 1e12 };
-    const { quote } = createRouteQuoter({ ...cctp, ...ends, delivery: { gasPrice: 0n, gas: 0n, l1Fee } });
-    expect(quote(1_000_000n, 0, NOW).bonderFee).toBe(cctp.minBonderFee + charged);
+    const quoter = new RouteQuoter({ ...cctp, ...ends, delivery: { gasPrice: 0n, gas: 0n, l1Fee } });
+    expect(quoter.quote(1_000_000n, 0, NOW).bonderFee).toBe(cctp.minBonderFee + charged);
   });
 
   test("fails where a pool cannot swap the amount", () => {
-    const { quote } = createRouteQuoter({ ...bonded, sourcePool: pool });
-    expect(() => quote(2n ** 255n, 0, NOW)).toThrow(SwapRevertError);
+    const quoter = new RouteQuoter({ ...bonded, sourcePool: pool });
+    expect(() => quoter.quote(2n ** 255n, 0, NOW)).toThrow(SwapRevertError);
   });
 });
 
@@ -126,29 +130,29 @@ test("the price impact is undefined where the pools cannot swap 1,000 units, or 
 
 describe("the amount for an output", () => {
   test("brings it after fees, and one unit less does not", () => {
-    const { findAmountIn, quote } = createRouteQuoter({ ...bonded, sourcePool: pool, destinationPool: pool });
-    const amount = findAmountIn(1_000n * UNIT);
+    const quoter = new RouteQuoter({ ...bonded, sourcePool: pool, destinationPool: pool });
+    const amount = quoter.findAmountIn(1_000n * UNIT);
     if (amount === undefined) throw new Error("there is one");
-    expect(quote(amount, 0, NOW).estimatedReceived).toBeGreaterThanOrEqual(1_000n * UNIT);
-    expect(quote(amount - 1n, 0, NOW).estimatedReceived).toBeLessThan(1_000n * UNIT);
+    expect(quoter.quote(amount, 0, NOW).estimatedReceived).toBeGreaterThanOrEqual(1_000n * UNIT);
+    expect(quoter.quote(amount - 1n, 0, NOW).estimatedReceived).toBeLessThan(1_000n * UNIT);
   });
 
   test("counts the swap before a CCTP transfer", () => {
-    const halving = createRouteQuoter({ ...cctp, sourceSwap: (amount) => amount / 2n });
+    const halving = new RouteQuoter({ ...cctp, sourceSwap: (amount) => amount / 2n });
     expect(halving.findAmountIn(1_000n)).toBe(2_600n);
     expect(halving.findMinAmount()).toBe(602n);
     // The swap is not known beyond what was read.
-    const limited = createRouteQuoter({ ...cctp, sourceSwap: (amount) => (amount > 10_000n ? undefined : amount) });
+    const limited = new RouteQuoter({ ...cctp, sourceSwap: (amount) => (amount > 10_000n ? undefined : amount) });
     expect(limited.findAmountIn(9_700n)).toBe(10_000n);
     expect(limited.findAmountIn(9_701n)).toBeUndefined();
   });
 
   test("by CCTP may be as large as amounts can be", () => {
-    const { findAmountIn } = createRouteQuoter({ ...cctp, minBonderFee: 0n });
+    const quoter = new RouteQuoter({ ...cctp, minBonderFee: 0n });
     const largest = 2n ** 256n - 1n;
-    expect(findAmountIn(largest)).toBe(largest);
-    expect(findAmountIn(largest + 1n)).toBeUndefined();
-    expect(createRouteQuoter({ ...deposit, relayerFee: undefined }).findAmountIn(largest)).toBe(largest);
+    expect(quoter.findAmountIn(largest)).toBe(largest);
+    expect(quoter.findAmountIn(largest + 1n)).toBeUndefined();
+    expect(new RouteQuoter({ ...deposit, relayerFee: undefined }).findAmountIn(largest)).toBe(largest);
   });
 
   test.each([
@@ -166,27 +170,27 @@ describe("the amount for an output", () => {
         },
       };
       const withPools = Object.fromEntries(Object.keys(pools).map((name) => [name, counting]));
-      const { findAmountIn } = createRouteQuoter({ ...bonded, ...withPools });
-      expect(findAmountIn(balance)).toBeUndefined();
-      expect(findAmountIn(balance + 1n)).toBeUndefined();
+      const quoter = new RouteQuoter({ ...bonded, ...withPools });
+      expect(quoter.findAmountIn(balance)).toBeUndefined();
+      expect(quoter.findAmountIn(balance + 1n)).toBeUndefined();
       expect(reads).toBe(0);
-      expect(findAmountIn(balance / 2n)).toBeDefined();
+      expect(quoter.findAmountIn(balance / 2n)).toBeDefined();
       expect(reads).toBeGreaterThan(0);
     },
   );
 
   test("of one unit is computed once", () => {
     let swaps = 0;
-    const { findMinAmount } = createRouteQuoter({
+    const quoter = new RouteQuoter({
       ...cctp,
       sourceSwap(amount) {
         swaps += 1;
         return amount;
       },
     });
-    expect(findMinAmount()).toBe(301n);
+    expect(quoter.findMinAmount()).toBe(301n);
     const first = swaps;
-    expect(findMinAmount()).toBe(301n);
+    expect(quoter.findMinAmount()).toBe(301n);
     expect(swaps).toBe(first);
   });
 
@@ -195,13 +199,13 @@ describe("the amount for an output", () => {
       if (amount < 5_000n) throw new SwapRevertError("too small");
       return amount;
     };
-    expect(createRouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toBe(5_000n);
+    expect(new RouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toBe(5_000n);
   });
 
   test("does not hide other errors", () => {
     const sourceSwap = (): never => {
       throw new TypeError("a mistake");
     };
-    expect(() => createRouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toThrow("a mistake");
+    expect(() => new RouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toThrow("a mistake");
   });
 });
