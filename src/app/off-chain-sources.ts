@@ -83,7 +83,10 @@ export class OffChainSources {
     const { assetsUrl, attestationApiUrl, priceSources } = config;
     this.#options = options;
     if (assetsUrl !== undefined) {
-      const createCache = (network: NetworkSlug) => this.#createSettingsCache(`${assetsUrl}/${network}`, network);
+      const createCache = (network: NetworkSlug) => {
+        const url = `${assetsUrl}/${network}/v1-core-config.json`;
+        return this.#createDocumentCache(`settings ${network}`, url, (json) => parseFeeSettings(network, json));
+      };
       this.#settings = { mainnet: createCache("mainnet"), goerli: createCache("goerli") };
       if (priceSources.includes("assets")) {
         const url = `${assetsUrl}/token-prices.json`;
@@ -182,11 +185,6 @@ export class OffChainSources {
   #createDocumentCache<T>(name: string, url: string, parse: (json: unknown) => T): StaleWhileRevalidateCache<T> {
     const load = async (signal: AbortSignal): Promise<T> => parse(await this.#fetchDocument(url, signal));
     return this.#createSharedCache(name, { load, freshMs: FRESH_MS, errorTtlMs: ERROR_TTL_MS });
-  }
-
-  #createSettingsCache(baseUrl: string, network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> {
-    const parse = (json: unknown): FeeSettings => parseFeeSettings(network, json);
-    return this.#createDocumentCache(`settings ${network}`, `${baseUrl}/v1-core-config.json`, parse);
   }
 
   #createChainlinkSource(feedChain: FeedChain): ChainlinkSource {

@@ -17,8 +17,8 @@ export interface SdkDataSources {
   readonly getUsdPrice: (symbol: string) => Promise<number>;
   /** Returns Circle's attestation of a CCTP message, or undefined. */
   readonly findAttestation: (messageHash: string) => Promise<string | undefined>;
-  /** Returns the Unix seconds from which deadlines count; undefined: the current time. */
-  readonly getNowSeconds?: (() => number) | undefined;
+  /** Unix seconds from which deadlines count; undefined: the current time. */
+  readonly nowSeconds?: number | undefined;
 }
 
 /**
@@ -108,10 +108,8 @@ class InjectedBridge extends HopBridge {
   }
 
   override get defaultDeadlineSeconds(): number {
-    const { getNowSeconds } = this.#sources;
-    return getNowSeconds === undefined
-      ? super.defaultDeadlineSeconds
-      : getNowSeconds() + this.defaultDeadlineMinutes * 60;
+    const { nowSeconds } = this.#sources;
+    return nowSeconds === undefined ? super.defaultDeadlineSeconds : nowSeconds + this.defaultDeadlineMinutes * 60;
   }
 
   // A quote does not depend on liquidity, and reading it takes requests.

@@ -12,6 +12,7 @@ import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { FairSemaphore } from "../resilience/fair-semaphore.js";
 import type { Quote, QuoteSteps } from "./math/quote.js";
 import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import { createInvalidResponseError } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 /** A quote with its intermediate values. */
@@ -62,7 +63,7 @@ export class SdkEngine implements QuoteEngine {
     { caller, signal }: QuoteRequester,
   ): Promise<Quote> {
     assertSupported(request);
-    const work = () => this.#quote(request, chains, undefined, signal);
+    const work = () => this.quoteAtTime(request, chains, undefined, signal);
     const { steps, ...basicQuote } = await this.#deps.limiter.run(caller, signal, work);
     return basicQuote;
   }
@@ -74,22 +75,13 @@ export class SdkEngine implements QuoteEngine {
   }
 
   /**
-   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds), without the limiter and always with the
-   * intermediate values. The time affects the price through the deadline in the calldata of deliveries.
+   * Quotes like quoteWithCustomEndpoints, without the limiter and always with the intermediate values.
+   * @param nowSeconds Unix seconds, which affect the price through the deadline in the calldata of deliveries; undefined: now
    */
-  quoteAtTime(
+  async quoteAtTime(
     request: QuoteRequest,
     chains: NetworkChainClients,
-    nowSeconds: number,
-    signal: AbortSignal,
-  ): Promise<QuoteWithSteps> {
-    return this.#quote(request, chains, () => nowSeconds, signal);
-  }
-
-  async #quote(
-    request: QuoteRequest,
-    chains: NetworkChainClients,
-    getNowSeconds: (() => number) | undefined,
+    nowSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<QuoteWithSteps> {
     const { settings, prices, attestations } = this.#deps;
@@ -106,7 +98,7 @@ export class SdkEngine implements QuoteEngine {
       settings: feeSettings,
       getUsdPrice: (symbol) => failures.track(prices.getUsdPrice(symbol)),
       findAttestation: async (hash) => attestations && failures.track(attestations.find(hash)),
-      getNowSeconds,
+      nowSeconds,
     };
     const route = { network, token: token.requestedSymbol, sourceSlug: source.slug, destinationSlug: destination.slug };
     const sdkQuote = await sdk
@@ -193,33 +185,24 @@ class FailureRecorder {
   }
 }
 
-/** Returns a function that sends the SDK's calls and records their failures. */
+/**
+ * Returns a function that sends the SDK's calls, validates the responses and records failures. The SDK and ethers validate
+ * little: a malicious response would make them compute for minutes or run out of memory.
+ */
 function createRecordedSend(client: ChainClient, failures: FailureRecorder, signal: AbortSignal): SendRpc {
+  async function sendAndValidate(method: string, params: readonly unknown[]): Promise<unknown> {
+    const result = await client.send(method, params, signal);
+    if (method === "eth_call" ? isAbiWords(result) : isQuantity(result)) return result;
+    throw createInvalidResponseError(client.slug);
+  }
   return async (method, params) => {
     try {
-      return await failures.track(sendAndValidate(client, method, params, signal));
+      return await failures.track(sendAndValidate(method, params));
     } catch (error) {
       if (error instanceof RevertError && isSwapCall(params)) failures.recordSwapRevert();
       throw error;
     }
   };
-}
-
-/**
- * Sends a call and validates the response. The SDK and ethers validate little: a malicious response would make them
- * compute for minutes or run out of memory.
- * @throws ServiceError UPSTREAM_UNAVAILABLE for an invalid response
- */
-async function sendAndValidate(
-  client: ChainClient,
-  method: string,
-  params: readonly unknown[],
-  signal: AbortSignal,
-): Promise<unknown> {
-  const result = await client.send(method, params, signal);
-  const isValid = method === "eth_call" ? isAbiWords(result) : isQuantity(result);
-  if (isValid) return result;
-  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} returned an invalid response for a Hop contract`);
 }
 
 /** Returns whether the value is one or more 32-byte words as hex, as all functions that a quote calls return. */
