@@ -41,9 +41,14 @@ async function sendRequests(url: string, path: string, times: number): Promise<v
 const routesCounted = (found: MetricsScrape): number =>
   found.sum("hop_gateway_requests_total", { operation: "ListAvailableRoutes", protocol: "rest", code: "ok" });
 
+/** Waits until every worker has answered a scrape in time: the first one loads prom-client, which a busy machine delays. */
+const untilCounted = (metricsUrl: string, count: number): Promise<void> =>
+  vi.waitFor(async () => expect(routesCounted(await scrapeMetrics(metricsUrl))).toBe(count), { timeout: 60_000 });
+
 test("returns the metrics of both workers from either", async () => {
   const { url } = await start({ METRICS_PORT: "same" });
   await sendRequests(url, "/v1/available-routes", 40);
+  await untilCounted(`${url}/metrics`, 40);
   // New connections reach both workers.
   for (let n = 0; n < 4; n++) expect(routesCounted(await scrapeMetrics(`${url}/metrics`))).toBe(40);
   const found = await scrapeMetrics(`${url}/metrics`);
@@ -60,7 +65,7 @@ test("the primary serves metrics on a separate port, including those of exited a
   const service = await start();
   const { url, metricsUrl: told } = service;
   await sendRequests(url, "/v1/available-routes", 20);
-  expect(routesCounted(await scrapeMetrics(told))).toBe(20);
+  await untilCounted(told, 20);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
 
   const workers = await listChildProcesses(service.pid);
@@ -81,7 +86,7 @@ test("the primary serves metrics on a separate port, including those of exited a
   // Prometheus would take a falling sum for a counter reset.
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   await vi.waitFor(async () => sendRequests(url, "/v1/available-routes", 1), { timeout: 60_000 });
-  expect(routesCounted(await scrapeMetrics(told))).toBe(21);
+  await untilCounted(told, 21);
 });
 
 test("the primary answers /livez for its workers", async () => {
