@@ -19,7 +19,6 @@ import type { HttpResponse, RequestContext } from "../request/request-context.js
 import {
   buildSuccessHeaders,
   type HttpExchange,
-  type PathHandler,
   sendError,
   sendMethodNotAllowed,
   sendOptions,
@@ -28,7 +27,7 @@ import {
 } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { recordConnectError, sendRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
-import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toConnectHeaders } from "./rpc-headers.js";
+import { parseTimeoutMs, toConnectHeaders } from "./rpc-headers.js";
 import { decodeQueryMessage, type MessageFormat, RequestMessages } from "./rpc-messages.js";
 
 /** Connect's handlers of one method. */
@@ -39,14 +38,9 @@ interface ProtocolHandlers {
   readonly grpc: UniversalHandler;
 }
 
-/** A call that Connect serves. */
-interface AdapterCall {
-  readonly context: RequestContext;
-  /** Whether the request was valid so far that Connect called the interceptors. */
-  hasStarted: boolean;
-}
-
-const adapterCallKey = createContextKey<AdapterCall | undefined>(undefined);
+const requestContextKey = createContextKey<RequestContext | undefined>(undefined);
+/** Whether the request of a call was valid so far that Connect called the interceptors. */
+export const hasStartedKey = createContextKey(false);
 
 const NO_BODY: BufferedBody = { chunks: [], failure: undefined };
 
@@ -56,23 +50,15 @@ const MALFORMED_REQUEST_STATUS: Readonly<Partial<Record<Code, number>>> = {
   [Code.Unimplemented]: 415,
 };
 
-/** Returns the call that Connect serves. */
-export function getAdapterCall(values: ContextValues): AdapterCall {
-  const call = values.get(adapterCallKey);
-  if (call === undefined) throw new Error("no context for this call");
-  return call;
+/** Returns the context of a call that Connect serves. */
+export function getRequestContext(values: ContextValues): RequestContext {
+  const context = values.get(requestContextKey);
+  if (context === undefined) throw new Error("no context for this call");
+  return context;
 }
 
 /** Serves the path of one method: passes Node's request to Connect, and Connect's response to Node. */
-export function createConnectAdapter(
-  handlers: ProtocolHandlers,
-  options: { readonly limits: HttpLimits; readonly draining: AbortSignal; readonly overload: OverloadManager },
-): PathHandler {
-  const adapter = new ConnectAdapter(handlers, options);
-  return (exchange, query) => adapter.handle(exchange, query);
-}
-
-class ConnectAdapter {
+export class ConnectAdapter {
   readonly #handlers: ProtocolHandlers;
   readonly #errorDomain: string;
   readonly #isUnary: boolean;
@@ -80,7 +66,14 @@ class ConnectAdapter {
   readonly #bodyLimits: BodyLimits & { readonly overload: OverloadManager };
   readonly #messages: RequestMessages;
 
-  constructor(handlers: ProtocolHandlers, { limits, draining, overload }: Parameters<typeof createConnectAdapter>[1]) {
+  constructor(
+    handlers: ProtocolHandlers,
+    {
+      limits,
+      draining,
+      overload,
+    }: { readonly limits: HttpLimits; readonly draining: AbortSignal; readonly overload: OverloadManager },
+  ) {
     const { method, service } = handlers.connect;
     this.#handlers = handlers;
     this.#errorDomain = service.file.proto.package;
@@ -149,7 +142,7 @@ class ConnectAdapter {
       // Connect answers a compressed request by a compressed response, unless its caller says what it accepts.
       if (!header.get("accept-encoding")) header.set("accept-encoding", "gzip");
     }
-    const call: AdapterCall = { context, hasStarted: false };
+    const contextValues = createContextValues().set(requestContextKey, context);
     try {
       const response = await handler({
         httpVersion: req.httpVersion,
@@ -158,7 +151,7 @@ class ConnectAdapter {
         header,
         body,
         signal: context.callerSignal,
-        contextValues: createContextValues().set(adapterCallKey, call),
+        contextValues,
       });
       if (response.body === undefined) {
         const message = "unsupported Content-Type or encoding: use JSON or binary Protobuf";
@@ -168,7 +161,7 @@ class ConnectAdapter {
       const isFailure = handler === this.#handlers.connect && this.#isUnary && response.status !== 200;
       await sendUniversalResponse(
         exchange,
-        isFailure ? await correctErrorResponse(response, call, this.#errorDomain) : response,
+        isFailure ? await this.#correctErrorResponse(response, contextValues) : response,
       );
     } finally {
       // Connect does not always finish the iteration that it starts.
@@ -217,6 +210,31 @@ class ConnectAdapter {
       }
     }
   }
+
+  /** Corrects the status and code of a failed unary Connect call: malformed requests are the fault of the caller. */
+  async #correctErrorResponse(
+    response: UniversalServerResponse,
+    values: ContextValues,
+  ): Promise<UniversalServerResponse> {
+    const context = getRequestContext(values);
+    const hasStarted = values.get(hasStartedKey);
+    const header = new Headers(response.header);
+    header.set("cache-control", "no-store");
+    if (hasStarted && context.code !== "ok") return { ...response, header };
+    const fallback = new ConnectError("malformed request", Code.InvalidArgument);
+    const original = header.has("content-encoding") ? fallback : await parseConnectError(response.body, fallback);
+    // Once the operation has succeeded, the failure is a response that does not serialise.
+    const corrected = hasStarted
+      ? toConnectError(context.recordFailure(original), this.#errorDomain, context)
+      : toMalformedRequestError(original, this.#errorDomain, context);
+    recordConnectError(context, corrected);
+    const body = errorToJsonBytes(corrected, undefined);
+    header.delete("content-encoding");
+    header.set("content-length", String(body.length));
+    const status =
+      (hasStarted ? undefined : MALFORMED_REQUEST_STATUS[corrected.code]) ?? codeToHttpStatus(corrected.code);
+    return { status, header, body: createAsyncIterable([body]) };
+  }
 }
 
 /** The body of a request as Connect reads it. */
@@ -239,12 +257,8 @@ async function* failBody(error: ConnectError): AsyncGenerator<Uint8Array> {
   throw error;
 }
 
-/** Returns the time that the caller gives the call; undefined if it gives none, or one that Connect will reject. */
-function readTimeoutMs({ req: { headers }, context }: HttpExchange): number | undefined {
-  const isConnect = context.protocol.startsWith("connect");
-  const text = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"];
-  if (typeof text !== "string") return undefined;
-  return isConnect ? parseConnectTimeoutMs(text) : parseGrpcTimeoutMs(text);
+function readTimeoutMs({ req, context }: HttpExchange): number | undefined {
+  return parseTimeoutMs(req.headers, context.protocol.startsWith("connect"));
 }
 
 /** Returns whether a handler accepts the HTTP method and the type of a request; otherwise answers it. */
@@ -284,30 +298,6 @@ async function sendUniversalResponse({ res, context }: HttpExchange, response: U
     res.addTrailers(toNodeTrailers(trailer));
   }
   res.end();
-}
-
-/** Corrects the status and code of a failed unary Connect call: malformed requests are the fault of the caller. */
-async function correctErrorResponse(
-  response: UniversalServerResponse,
-  call: AdapterCall,
-  domain: string,
-): Promise<UniversalServerResponse> {
-  const header = new Headers(response.header);
-  header.set("cache-control", "no-store");
-  if (call.hasStarted && call.context.code !== "ok") return { ...response, header };
-  const fallback = new ConnectError("malformed request", Code.InvalidArgument);
-  const original = header.has("content-encoding") ? fallback : await parseConnectError(response.body, fallback);
-  // Once the operation has succeeded, the failure is a response that does not serialise.
-  const corrected = call.hasStarted
-    ? toConnectError(call.context.recordFailure(original), domain, call.context)
-    : toMalformedRequestError(original, domain, call.context);
-  recordConnectError(call.context, corrected);
-  const body = errorToJsonBytes(corrected, undefined);
-  header.delete("content-encoding");
-  header.set("content-length", String(body.length));
-  const status =
-    (call.hasStarted ? undefined : MALFORMED_REQUEST_STATUS[corrected.code]) ?? codeToHttpStatus(corrected.code);
-  return { status, header, body: createAsyncIterable([body]) };
 }
 
 async function parseConnectError(

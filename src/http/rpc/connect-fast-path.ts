@@ -18,7 +18,7 @@ import {
 } from "../request/response.js";
 import { buildCommonHeaders, type HeaderList, NO_STORE_HEADERS } from "../request/response-headers.js";
 import { mapConnectError } from "./rpc-errors.js";
-import { parseConnectTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
+import { parseTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
 import { decodeQueryMessage } from "./rpc-messages.js";
 import type { UnaryMethod } from "./unary-method.js";
 
@@ -147,9 +147,9 @@ class ConnectCall implements CallOutcome {
 
 /** Returns undefined if a header needs the general path. */
 function parseCallHeaders({ headers }: HttpRequest, isBinary: boolean | undefined): CallHeaders | undefined {
-  const timeout = headers["connect-timeout-ms"];
-  const timeoutMs = typeof timeout === "string" ? parseConnectTimeoutMs(timeout) : undefined;
-  if (isBinary === undefined || (timeout !== undefined && timeoutMs === undefined)) return undefined;
+  const timeoutMs = parseTimeoutMs(headers, true);
+  const hasInvalidTimeout = timeoutMs === undefined && headers["connect-timeout-ms"] !== undefined;
+  if (isBinary === undefined || hasInvalidTimeout) return undefined;
   return { isBinary, shouldGzip: acceptsGzip(headers["accept-encoding"]), deadlineMs: toDeadlineMs(timeoutMs) };
 }
 

@@ -19,7 +19,7 @@ import type { CallOutcome, RequestContext } from "../request/request-context.js"
 import { noteSharedBody } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
-import { parseGrpcTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
+import { parseTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
 import { envelop, parseEnveloped } from "./rpc-messages.js";
 import type { UnaryMethod } from "./unary-method.js";
 
@@ -57,9 +57,8 @@ export class GrpcFastPath {
     const { methods, requests, admission } = this.options;
     const method = methods.get(headers[":path"] ?? "");
     if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return undefined;
-    const timeout = headers["grpc-timeout"];
-    const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
-    if (timeout !== undefined && timeoutMs === undefined) return undefined;
+    const timeoutMs = parseTimeoutMs(headers, false);
+    if (timeoutMs === undefined && headers["grpc-timeout"] !== undefined) return undefined;
     const call = new GrpcCall(stream, requests.registerStream(stream, headers), this.options, {
       method,
       shouldGzip: acceptsGzip(headers["grpc-accept-encoding"]),

@@ -9,7 +9,7 @@ const ACCEPT_ENCODING_HEADERS = ["accept-encoding", "grpc-accept-encoding"];
 const GRPC_TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 
 /** Parses a `grpc-timeout` into milliseconds, capped at the longest timer. Returns undefined for invalid text. */
-export function parseGrpcTimeoutMs(text: string): number | undefined {
+function parseGrpcTimeoutMs(text: string): number | undefined {
   const [, digits = "", unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   if (unit === "") return undefined;
   const ms = Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit] ?? (unit === "u" ? 1e-3 : 1e-6));
@@ -17,8 +17,15 @@ export function parseGrpcTimeoutMs(text: string): number | undefined {
 }
 
 /** Parses a `connect-timeout-ms` like `parseGrpcTimeoutMs`. */
-export function parseConnectTimeoutMs(text: string): number | undefined {
+function parseConnectTimeoutMs(text: string): number | undefined {
   return /^\d{1,10}$/.test(text) ? Math.min(Number(text), MAX_TIMER_MS) : undefined;
+}
+
+/** Parses the time that a caller gives a call, in milliseconds. Returns undefined if it gives none, or invalid text. */
+export function parseTimeoutMs(headers: IncomingHttpHeaders, isConnect: boolean): number | undefined {
+  const text = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"];
+  if (typeof text !== "string") return undefined;
+  return isConnect ? parseConnectTimeoutMs(text) : parseGrpcTimeoutMs(text);
 }
 
 /**
@@ -35,14 +42,9 @@ export function toConnectHeaders(incoming: IncomingHttpHeaders): Headers | undef
   } catch {
     return undefined;
   }
-  const [, digits, unit] = /^(\d{1,8})([HMSm])$/.exec(headers.get("grpc-timeout") ?? "") ?? [];
-  if (Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit ?? ""] ?? 0) > MAX_TIMER_MS) {
-    headers.set("grpc-timeout", `${Math.floor(MAX_TIMER_MS / 1000)}S`);
-  }
-  const milliseconds = headers.get("connect-timeout-ms") ?? "";
-  if (/^\d{10}$/.test(milliseconds) && Number(milliseconds) > MAX_TIMER_MS) {
-    headers.set("connect-timeout-ms", String(MAX_TIMER_MS));
-  }
+  const longestSeconds = Math.floor(MAX_TIMER_MS / 1000);
+  if (parseTimeoutMs(incoming, false) === longestSeconds * 1000) headers.set("grpc-timeout", `${longestSeconds}S`);
+  if (parseTimeoutMs(incoming, true) === MAX_TIMER_MS) headers.set("connect-timeout-ms", String(MAX_TIMER_MS));
   // Connect compares names only: what it reads carries no weights, so that all paths agree on what a caller accepts.
   for (const name of ACCEPT_ENCODING_HEADERS) {
     const accepted = headers.get(name);

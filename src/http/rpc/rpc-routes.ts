@@ -19,7 +19,7 @@ import {
 import type { HttpRoute, PathHandler } from "../request/response.js";
 import type { StreamPlaces } from "../stream/stream-places.js";
 import type { StreamingCalls } from "../stream/streaming-calls.js";
-import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
+import { ConnectAdapter, getRequestContext, hasStartedKey } from "./connect-adapter.js";
 import { createConnectFastPath } from "./connect-fast-path.js";
 import {
   createHealthService,
@@ -113,7 +113,7 @@ class RpcRoutesBuilder {
     const { operation } = streamMethod;
     for (const router of [this.#connect, this.#grpc]) {
       router.rpc(method, (request, { values, timeoutMs, signal }) => {
-        const { context } = getAdapterCall(values);
+        const context = getRequestContext(values);
         places.generalPath.admit({ context });
         return calls.iterate({ context, operation, request, remainingMs: timeoutMs(), signal });
       });
@@ -125,7 +125,7 @@ class RpcRoutesBuilder {
     const reflection = createReflectionHandler(files, serviceNames);
     const createServiceImpl = <R extends ReflectionCall>() => ({
       serverReflectionInfo(requests: AsyncIterable<R>, { values }: HandlerContext) {
-        places.generalPath.admit(getAdapterCall(values));
+        places.generalPath.admit({ context: getRequestContext(values) });
         return serveReflectionStream(requests, reflection);
       },
     });
@@ -139,7 +139,8 @@ class RpcRoutesBuilder {
     const byPath = new Map<string, HttpRoute>();
     for (const connect of this.#connect.handlers) {
       const { requestPath, service, method } = connect;
-      const general = createConnectAdapter({ connect, grpc: grpcByPath.get(requestPath) ?? connect }, this.#options);
+      const adapter = new ConnectAdapter({ connect, grpc: grpcByPath.get(requestPath) ?? connect }, this.#options);
+      const general: PathHandler = (exchange, query) => adapter.handle(exchange, query);
       byPath.set(requestPath, {
         operation: `${service.typeName}/${method.name}`,
         isRpc: true,
@@ -180,35 +181,35 @@ function toServerStreaming(method: DescMethodUnary): DescMethodServerStreaming {
 }
 
 function toCallContext({ values, timeoutMs }: HandlerContext): CallContext {
-  return getAdapterCall(values).context.toCallContext(timeoutMs());
+  return getRequestContext(values).toCallContext(timeoutMs());
 }
 
 /** Maps the errors of every call to public ones and records the outcome in the request context. */
 const errorMappingInterceptor: Interceptor = (next) => async (request) => {
-  const call = getAdapterCall(request.contextValues);
-  call.hasStarted = true;
+  const context = getRequestContext(request.contextValues);
+  request.contextValues.set(hasStartedKey, true);
   const domain = request.service.file.proto.package;
   async function* mapReadErrors<T>(messages: AsyncIterable<T>) {
     try {
       yield* messages;
     } catch (error) {
-      throw toMalformedRequestError(error, domain, call.context);
+      throw toMalformedRequestError(error, domain, context);
     }
   }
   async function* recordOutcome<T>(messages: AsyncIterable<T>) {
     try {
       yield* messages;
-      call.context.code = "ok";
+      context.code = "ok";
     } catch (error) {
-      throw mapConnectError(call.context, error, domain);
+      throw mapConnectError(context, error, domain);
     }
   }
   try {
     const response = await next(request.stream ? { ...request, message: mapReadErrors(request.message) } : request);
     if (response.stream) return { ...response, message: recordOutcome(response.message) };
-    call.context.code = "ok";
+    context.code = "ok";
     return response;
   } catch (error) {
-    throw mapConnectError(call.context, error, domain);
+    throw mapConnectError(context, error, domain);
   }
 };

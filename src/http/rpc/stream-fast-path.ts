@@ -17,7 +17,7 @@ import { writeFlushedChunk } from "../stream/flushed-chunk.js";
 import type { StreamPlaces } from "../stream/stream-places.js";
 import type { StreamingCalls, StreamOutcome, StreamTransport } from "../stream/streaming-calls.js";
 import { mapConnectError, sendRpcError, toNodeTrailers } from "./rpc-errors.js";
-import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
+import { parseTimeoutMs, toDeadlineMs, toRemainingMs } from "./rpc-headers.js";
 import { createJsonReader, envelop, fillEnvelope, parseEnveloped, writeEnvelope } from "./rpc-messages.js";
 
 /** A server-streaming method and its operation. */
@@ -172,10 +172,9 @@ function parseStreamCall(exchange: HttpExchange): StreamCall | undefined {
   if (requestEncoding !== "identity") return undefined;
   const accepted = headers[isConnect ? "connect-accept-encoding" : "grpc-accept-encoding"];
   const encoding = (isConnect ? listsGzip : acceptsGzip)(accepted?.toString()) ? "gzip" : undefined;
-  const timeout = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"];
-  if (timeout === undefined) return { exchange, format, encoding, deadlineMs: undefined };
-  const timeoutMs = isConnect ? parseConnectTimeoutMs(timeout.toString()) : parseGrpcTimeoutMs(timeout.toString());
-  if (timeoutMs === undefined || timeoutMs <= 0) return undefined;
+  const timeoutMs = parseTimeoutMs(headers, isConnect);
+  const isLimited = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"] !== undefined;
+  if (isLimited && (timeoutMs === undefined || timeoutMs <= 0)) return undefined;
   return { exchange, format, encoding, deadlineMs: toDeadlineMs(timeoutMs) };
 }
 

@@ -276,6 +276,7 @@ describeOnBothPaths(() => {
   const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
   const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
   const bomb = gzipSync(Buffer.alloc(10_000_000));
+  const GZIP_QUERY = "encoding=json&base64=1&compression=gzip&message=";
   /** Fits into a URL. */
   const urlBomb = gzipSync(Buffer.alloc(4_000_000), { level: 9 });
   /** Each gzip member is within the limit, their sum is not. */
@@ -335,15 +336,15 @@ describeOnBothPaths(() => {
     });
 
     test.each([
-      ["encoding=json&message=%7B", 400],
-      ["encoding=proto&base64=1&message=%21", 400],
-      ["encoding=proto&base64=1&message=_____w", 400],
-      ["encoding=proto&compression=br&message=", 415],
-      [`encoding=json&base64=1&compression=gzip&message=${urlBomb.toString("base64url")}`, 413],
-      [`encoding=json&base64=1&compression=gzip&message=${gzipSync("{}").subarray(0, -6).toString("base64url")}`, 400],
-      ["encoding=xml&message=", 415],
-      ["", 415],
-    ])("GET ?%s", async (query, status) => {
+      ["malformed JSON", "encoding=json&message=%7B", 400],
+      ["malformed base64", "encoding=proto&base64=1&message=%21", 400],
+      ["malformed binary", "encoding=proto&base64=1&message=_____w", 400],
+      ["an unknown compression", "encoding=proto&compression=br&message=", 415],
+      ["too large once decompressed", `${GZIP_QUERY}${urlBomb.toString("base64url")}`, 413],
+      ["truncated gzip", `${GZIP_QUERY}${gzipSync("{}").subarray(0, -6).toString("base64url")}`, 400],
+      ["an unknown type", "encoding=xml&message=", 415],
+      ["nothing", "", 415],
+    ])("by GET: %s", async (_, query, status) => {
       const { port, internalErrors } = await startTestServer();
       const answer = await sendHttp1(port, `${QUOTE_PATH}?${query}`);
       expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
