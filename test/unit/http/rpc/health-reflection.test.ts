@@ -115,6 +115,7 @@ describeOnBothPaths(() => {
       const headers = { "content-type": "application/connect+json" };
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
       const answer = sendHttp1(port, "/grpc.health.v1.Health/Watch", { method: "POST", headers, body });
+      await expect.poll(() => server.getLoad().streamingCalls).toBe(1);
       await sleep(400);
       await server.close(600_000);
       expect((await answer).body).toMatch(/"SERVING".*"NOT_SERVING"/s);
