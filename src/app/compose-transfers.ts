@@ -28,11 +28,11 @@ import { ExplorerSource } from "../transfers/sources/explorer-source.js";
 import { BudgetedResolver } from "../transfers/spend/budgeted-resolver.js";
 import { LookupBudgets } from "../transfers/spend/lookup-budget.js";
 import { StatusCache } from "../transfers/status-cache.js";
-import { AccountStates } from "../transfers/watch/account-states.js";
 import { ChangeHistory } from "../transfers/watch/change-history.js";
 import { Followers } from "../transfers/watch/followers.js";
 import { TransferWatcher } from "../transfers/watch/transfer-watcher.js";
 import { WatchLookups } from "../transfers/watch/watch-lookups.js";
+import { WatchedAccounts } from "../transfers/watch/watched-accounts.js";
 import { WithdrawalFinder } from "../transfers/withdrawals/withdrawal-finder.js";
 import { IndexModule } from "./compose-index.js";
 
@@ -162,7 +162,7 @@ export function composeWatches(options: {
     onPoll: metrics.onWatchPoll,
   });
   history.addListener(followers);
-  const accounts = index && new AccountStates({ lister: index.lister, lookups, history, now: monotonicNow, closing });
+  const accounts = index && new WatchedAccounts({ lister: index.lister, lookups, history, now: monotonicNow, closing });
   return new TransferWatcher({
     followers,
     accounts,

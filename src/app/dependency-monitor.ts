@@ -1,4 +1,4 @@
-import type { ChainClients, ChainPoolState } from "../chain/chains.js";
+import type { ChainClients, ChainEndpointsState } from "../chain/chains.js";
 import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor } from "../observability/dependency-status.js";
@@ -34,14 +34,14 @@ export function createDependencyMonitor({
   now,
   monotonicNow,
 }: DependencyMonitorDeps): DependencyMonitor {
-  function listChainsInUse(): readonly ChainPoolState[] {
-    const isInUse = ({ network, lastUsedAt }: ChainPoolState): boolean =>
+  function listChainsInUse(): readonly ChainEndpointsState[] {
+    const isInUse = ({ network, lastUsedAt }: ChainEndpointsState): boolean =>
       network === "mainnet" || (lastUsedAt !== undefined && monotonicNow() - lastUsedAt < NETWORK_IN_USE_MS);
     return chains.listStates().filter(isInUse);
   }
 
   /** Compares the index with the chain's head; without a known head, estimates the blocks produced since the last poll. */
-  function computeIndexLag({ chain, head }: ChainPoolState) {
+  function computeIndexLag({ chain, head }: ChainEndpointsState) {
     const coverage = transfers.index?.getCoverage(chain);
     if (coverage === undefined) return [];
     const blockMs = getNetwork("mainnet").chains.get(chain)?.blockTimeMs ?? Number.POSITIVE_INFINITY;

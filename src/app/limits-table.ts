@@ -10,7 +10,7 @@ import { MAX_PRICE_AGE_MS } from "../prices/price-source.js";
 import { MAX_WAITING } from "../resilience/fair-semaphore.js";
 import { MAX_DEPTH } from "../resilience/http-client/fetch-json.js";
 import {
-  CALLER_RATE,
+  CALLER_LOOKUP_RATE,
   EXHAUSTED_PAUSE_MS,
   FREE_REQUESTS_PER_LOOKUP,
   MAX_LOG_SEARCHES_PER_CALLER,
@@ -20,11 +20,11 @@ import {
   PROCESS_RATE,
   REQUESTS_AFTER_SEARCH,
 } from "../transfers/spend/lookup-budget.js";
-import { INITIAL_TRANSFER_COUNT } from "../transfers/watch/account-states.js";
 import { MAX_HISTORY } from "../transfers/watch/change-history.js";
 import { MAX_FOLLOWED, MAX_UNKNOWN } from "../transfers/watch/followers.js";
 import { MAX_WATCHED_TARGETS } from "../transfers/watch/transfer-watcher.js";
 import { MAX_TRANSFERS_PER_TRANSACTION } from "../transfers/watch/watch-lookups.js";
+import { INITIAL_TRANSFER_COUNT } from "../transfers/watch/watched-accounts.js";
 
 /** A limit of one process, as Markdown. docs/limits.md is generated from the table by `npm run docs:limits`. */
 export interface Limit {
@@ -241,7 +241,7 @@ export const LIMITS: readonly {
       {
         name: `expensive requests (those of a lookup after its first ${FREE_REQUESTS_PER_LOOKUP}) of one caller; of all`,
         value:
-          `${count(CALLER_RATE.capacity)} at once, ${CALLER_RATE.refillPerSecond} per second; ` +
+          `${count(CALLER_LOOKUP_RATE.capacity)} at once, ${CALLER_LOOKUP_RATE.refillPerSecond} per second; ` +
           `${count(PROCESS_RATE.capacity)} at once, ${PROCESS_RATE.refillPerSecond} per second`,
         effect: "`RATE_LIMITED`; `OVERLOADED`, both with `Retry-After`",
         metrics: ['hop_gateway_budgets_exhausted_total{budget="caller"|"process"}'],

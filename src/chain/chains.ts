@@ -29,7 +29,7 @@ export function usesCustomEndpoints(chains: NetworkChainClients, slugs: Iterable
   return false;
 }
 
-export interface ChainPoolState extends EndpointPoolState {
+export interface ChainEndpointsState extends EndpointPoolState {
   readonly network: string;
   readonly chain: string;
   readonly chainId: number;
@@ -172,7 +172,7 @@ export class ChainClients {
   }
 
   /** Returns the state of all chains on the configured endpoints. */
-  listStates(): readonly ChainPoolState[] {
+  listStates(): readonly ChainEndpointsState[] {
     return [...this.#configured].flatMap(([network, chains]) =>
       [...chains].map(([chain, { chainId, pool, quorum }]) => {
         const state = pool.state();

@@ -13,8 +13,8 @@ import { BufferedLogOutput } from "../observability/log-output.js";
 import { type ComparisonSources, compareQuotes, isEqual } from "../quotes/compare/compare-quotes.js";
 import {
   type ComparisonCase,
-  listBlocks,
   listDifferences,
+  listPinnedBlocks,
   type PrintedRequest,
   printRequest,
 } from "../quotes/compare/comparison-case.js";
@@ -171,7 +171,7 @@ function formatOutcome(outcome: Outcome): string {
     return `not compared: ${formatRequest(printRequest(outcome.request))}: ${outcome.reason}\n`;
   const { found, result } = outcome;
   const { servedQuote, sdkQuote } = found;
-  const blocks = Object.entries(listBlocks(found.chains)).map(([slug, block]) => `${slug} ${block}`);
+  const blocks = Object.entries(listPinnedBlocks(found.chains)).map(([slug, block]) => `${slug} ${block}`);
   const lines = [
     `${result}: ${formatRequest(found.request)}; blocks: ${blocks.join(", ")}`,
     ...listDifferences(servedQuote, sdkQuote).map(

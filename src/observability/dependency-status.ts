@@ -1,4 +1,4 @@
-import type { ChainPoolState } from "../chain/chains.js";
+import type { ChainEndpointsState } from "../chain/chains.js";
 import type { ClockEstimate } from "../chain/heads/chain-clock.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import type { IndexServerStatus } from "../transfers/index/transfer-index.js";
@@ -6,7 +6,7 @@ import type { IndexServerStatus } from "../transfers/index/transfer-index.js";
 /** The last known state of everything the service depends on. */
 export interface DependencyStatus {
   /** The chains of mainnet, and those of other networks that have been used recently. */
-  readonly chains: readonly ChainPoolState[];
+  readonly chains: readonly ChainEndpointsState[];
   /** The off-chain sources. */
   readonly sources: readonly {
     readonly source: string;

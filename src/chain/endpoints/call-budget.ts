@@ -17,7 +17,7 @@ const BACKGROUND_RESERVE = 0.5;
  * The calls per second to one endpoint, since a provider throttles or bills each separately. A batch counts as the calls in
  * it, as providers count. One that is larger than what is left is sent as a whole, and the next one waits longer.
  */
-export class CallBudget {
+export class EndpointCallBudget {
   readonly #options;
   readonly #bucket: TokenBucket;
   readonly #reserved: number;

@@ -32,7 +32,7 @@ import {
   type Sleep,
   startRequestedCooldown,
 } from "./attempts.js";
-import { type BudgetOutcome, CallBudget } from "./call-budget.js";
+import { type BudgetOutcome, EndpointCallBudget } from "./call-budget.js";
 import { Endpoint, type EndpointFailure, type EndpointRequestObserver } from "./endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { readLogs } from "./log-reader.js";
@@ -123,7 +123,7 @@ export class EndpointPool {
   readonly endpoints: readonly Endpoint[];
   readonly #options: EndpointPoolOptions;
   readonly #now: () => number;
-  readonly #budgets: ReadonlyMap<Endpoint, CallBudget>;
+  readonly #budgets: ReadonlyMap<Endpoint, EndpointCallBudget>;
   readonly #upstreamBudget: UpstreamBudget;
   readonly #policy: AttemptPolicy;
   readonly #searchSlots = new FairSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
@@ -147,14 +147,14 @@ export class EndpointPool {
     this.#options = options;
     this.#now = now;
     this.#upstreamBudget = upstreamBudget;
-    const budgets = new Map<Endpoint, CallBudget>();
+    const budgets = new Map<Endpoint, EndpointCallBudget>();
     this.endpoints = urls.map((url, index) => {
       const name = nameEndpoint(slug, index + 1, url);
       const onLimited = (outcome: BudgetOutcome): void => onBudgetLimited?.(name, outcome);
       const budget =
         callsPerSecond === undefined
           ? undefined
-          : new CallBudget({ slug, callsPerSecond, onLimited, now, sleep: sleepReal });
+          : new EndpointCallBudget({ slug, callsPerSecond, onLimited, now, sleep: sleepReal });
       const acquireCalls = budget?.acquire.bind(budget);
       const openMemory = () => upstreamBudget.openRequest(name);
       const endpoint = new Endpoint({ ...options, name, url, acquireCalls, openMemory, now });

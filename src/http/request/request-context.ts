@@ -11,7 +11,7 @@ import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
-import { assertValidMetadata, buildCacheHeaders, formatWarning } from "./response-headers.js";
+import { assertValidResponseMetadata, buildCacheHeaders, formatWarning } from "./response-headers.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -180,7 +180,7 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   }
 
   setResponseMetadata(entries: Readonly<Record<string, string>>): void {
-    assertValidMetadata(entries);
+    assertValidResponseMetadata(entries);
     this.responseMetadata = this.responseMetadata === undefined ? entries : { ...this.responseMetadata, ...entries };
   }
 

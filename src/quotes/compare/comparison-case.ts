@@ -65,7 +65,7 @@ export function toPrintedQuote({
 }
 
 /** Returns the numbers of the blocks by slug. */
-export function listBlocks(chains: ComparisonCase["chains"]): Readonly<Record<string, number>> {
+export function listPinnedBlocks(chains: ComparisonCase["chains"]): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(chains).flatMap(([slug, { pin }]) => (pin.block === undefined ? [] : [[slug, Number(pin.block)]])),
   );

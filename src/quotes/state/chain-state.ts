@@ -2,7 +2,7 @@ import type { Block } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { Clocks } from "../../resilience/clock.js";
 import { createUniswapSwapCalculator, type UniswapSwapCalculator } from "../math/uniswap-v3.js";
-import { type ContractRead, type DeliveryTransaction, getDeliveryKey, type ReadSet } from "./read-set.js";
+import { type ContractRead, type DeliveryTransaction, getDeliveryTransactionKey, type ReadSet } from "./read-set.js";
 import type { SwapPoolState } from "./uniswap-tick-window.js";
 
 /** Runs a read of chain state; for metrics and tracing. @param read `readSetCount`: number of read sets in this read */
@@ -55,7 +55,7 @@ export class ChainState {
   }
 
   getDeliveryGasCost(delivery: DeliveryTransaction): DeliveryGasCost {
-    return this.#requireRead(this.values.get(getDeliveryKey(delivery)) as DeliveryGasCost | undefined);
+    return this.#requireRead(this.values.get(getDeliveryTransactionKey(delivery)) as DeliveryGasCost | undefined);
   }
 
   /** undefined: the pool's responses do not allow local swap arithmetic; call its Quoter contract instead. */

@@ -59,7 +59,7 @@ export function createReadSet({
   if (contractReads.length === 0 && delivery === undefined && !includesGasPrice) return undefined;
   return {
     contractReads: new Map(contractReads.map((read) => [read.key, read])),
-    deliveries: new Map(delivery && [[getDeliveryKey(delivery), delivery]]),
+    deliveries: new Map(delivery && [[getDeliveryTransactionKey(delivery), delivery]]),
     includesGasPrice,
   };
 }
@@ -87,7 +87,7 @@ export function getReadSetKey({ contractReads, deliveries, includesGasPrice }: R
   return JSON.stringify([[...contractReads.keys()], [...deliveries.keys()], includesGasPrice]);
 }
 
-export function getDeliveryKey(delivery: DeliveryTransaction): string {
+export function getDeliveryTransactionKey(delivery: DeliveryTransaction): string {
   return `${delivery.from ?? ""} ${delivery.to} ${encodeDeliveryCalldata(delivery, 0)}`;
 }
 

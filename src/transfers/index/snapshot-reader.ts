@@ -2,7 +2,7 @@ import type { CompiledQuery } from "kysely";
 import { hexToBytes } from "../../chain/hex.js";
 import type { Chain } from "../../hop/networks.js";
 import type { IndexStatements } from "./compiled-statements.js";
-import type { ReadSession } from "./database/index-database.js";
+import type { SqlReadSession } from "./database/index-database.js";
 import {
   buildPage,
   type PageRequest,
@@ -43,14 +43,14 @@ const MAX_KEYS_PER_STATEMENT = 128;
 
 /** Reads one state of the index. */
 export class SnapshotReader {
-  readonly #session: ReadSession;
+  readonly #session: SqlReadSession;
   readonly #statements: IndexStatements;
   readonly #chains: ReadonlyMap<number, Chain>;
   /** Read once for all transfers from L1 that have equal values: anybody can send hundreds of them. */
   readonly #equalTransfersByKey = new Map<string, EqualTransfers>();
 
   /** @param chains those of the network by their IDs */
-  constructor(session: ReadSession, statements: IndexStatements, chains: ReadonlyMap<number, Chain>) {
+  constructor(session: SqlReadSession, statements: IndexStatements, chains: ReadonlyMap<number, Chain>) {
     this.#session = session;
     this.#statements = statements;
     this.#chains = chains;

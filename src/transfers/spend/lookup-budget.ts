@@ -21,7 +21,7 @@ export const REQUESTS_AFTER_SEARCH = 10;
  */
 export const FREE_REQUESTS_PER_LOOKUP = 40;
 /** Expensive requests of one caller: 25 complete searches at once, and then 100 requests per second. */
-export const CALLER_RATE = { capacity: 10_000, refillPerSecond: 100 };
+export const CALLER_LOOKUP_RATE = { capacity: 10_000, refillPerSecond: 100 };
 /** Expensive requests of all callers. */
 export const PROCESS_RATE = { capacity: 40_000, refillPerSecond: 400 };
 
@@ -88,7 +88,7 @@ export class LookupBudgets {
     const emptyBucket = this.#takeFromCallers(callers);
     if (emptyBucket !== undefined) {
       const message = `this client's searches for transfers take too many requests; ${REMEDY}`;
-      const retryAfterSeconds = secondsUntilLookup(emptyBucket, CALLER_RATE.refillPerSecond);
+      const retryAfterSeconds = secondsUntilLookup(emptyBucket, CALLER_LOOKUP_RATE.refillPerSecond);
       return new BudgetExhaustedError("caller", "RATE_LIMITED", message, { retryAfterSeconds });
     }
     if (!this.#processBucket.tryTake()) {
@@ -103,7 +103,7 @@ export class LookupBudgets {
   #takeFromCallers(callers: string | Waiters): TokenBucket | undefined {
     let emptyBucket: TokenBucket | undefined;
     for (const caller of listCallers(callers)) {
-      const bucket = this.#callerBuckets.get(caller) ?? this.#createBucket(CALLER_RATE);
+      const bucket = this.#callerBuckets.get(caller) ?? this.#createBucket(CALLER_LOOKUP_RATE);
       this.#callerBuckets.set(caller, bucket);
       if (bucket.tryTake()) return undefined;
       emptyBucket = bucket;
@@ -111,7 +111,7 @@ export class LookupBudgets {
     return emptyBucket;
   }
 
-  #createBucket({ capacity, refillPerSecond }: typeof CALLER_RATE): TokenBucket {
+  #createBucket({ capacity, refillPerSecond }: typeof CALLER_LOOKUP_RATE): TokenBucket {
     return new TokenBucket({ perSecond: refillPerSecond, burst: capacity, now: this.options.now });
   }
 }

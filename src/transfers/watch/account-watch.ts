@@ -1,16 +1,16 @@
 import { ABANDONED } from "../../resilience/abort-scope.js";
-import {
-  type AccountQuery,
-  type AccountSnapshot,
-  type AccountStates,
-  type AccountTransfer,
-  isWaiting,
-  type TransferKey,
-} from "./account-states.js";
 import { getRetryDelayMs } from "./chain-poller.js";
 import { type ChangeMark, decodeAccountToken, encodeAccountToken } from "./resume-token.js";
 import { MAX_CATCH_UP_SECONDS } from "./transfer-watch.js";
 import { type WatchLife, WatchLifecycle, type WatchSink } from "./watch-lifecycle.js";
+import {
+  type AccountQuery,
+  type AccountSnapshot,
+  type AccountTransfer,
+  isWaiting,
+  type TransferKey,
+  type WatchedAccounts,
+} from "./watched-accounts.js";
 
 export interface AccountWatchRequest extends AccountQuery {
   /** Empty: a new watch. */
@@ -34,7 +34,7 @@ const NONE: readonly TransferKey[] = [];
 /** One open watch of an account: sends present states first, then what the history tells. */
 export class AccountWatch<M> extends WatchLifecycle<M> {
   readonly #request: AccountWatchRequest;
-  readonly #states: AccountStates<M>;
+  readonly #states: WatchedAccounts<M>;
   readonly #leave: () => void;
   /** What the token says; used once, as soon as the history is ready. */
   #resumed: ChangeMark | undefined;
@@ -53,7 +53,7 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
   #waiting: readonly TransferKey[] = NONE;
 
   /** @throws ServiceError INVALID_PARAMETER for a bad resume token */
-  constructor(request: AccountWatchRequest, sink: WatchSink<M>, states: AccountStates<M>, life: WatchLife) {
+  constructor(request: AccountWatchRequest, sink: WatchSink<M>, states: WatchedAccounts<M>, life: WatchLife) {
     super(sink, life);
     this.#request = request;
     this.#states = states;

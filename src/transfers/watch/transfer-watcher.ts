@@ -1,13 +1,13 @@
 import { ServiceError } from "../../errors.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import type { ScheduledJob, Scheduler } from "../../resilience/scheduler.js";
-import type { AccountStates } from "./account-states.js";
 import { AccountWatch, type AccountWatchRequest } from "./account-watch.js";
 import type { ChangeHistory } from "./change-history.js";
 import { type Followers, formatTarget } from "./followers.js";
 import { computeQueryDigest } from "./resume-token.js";
 import { TransferWatch, type TransferWatchRequest } from "./transfer-watch.js";
 import type { WatchEventKind, WatchLife, WatchLifecycle, WatchSink, WatchTarget } from "./watch-lifecycle.js";
+import type { WatchedAccounts } from "./watched-accounts.js";
 
 export type WatchQuery = Omit<TransferWatchRequest, "queryDigest">;
 export type AccountWatchQuery = Omit<AccountWatchRequest, "queryDigest" | "number">;
@@ -51,7 +51,7 @@ export class TransferWatcher<M> {
   constructor(options: {
     readonly followers: Followers<M>;
     /** undefined: there is no index. */
-    readonly accounts: AccountStates<M> | undefined;
+    readonly accounts: WatchedAccounts<M> | undefined;
     /** What changes in the index, for followers and accounts. */
     readonly history: ChangeHistory;
     readonly scheduler: Scheduler;

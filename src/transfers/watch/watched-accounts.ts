@@ -59,7 +59,7 @@ const MAX_AGE_MS = 60_000;
 const ANY_TRANSFER = { state: undefined, token: undefined, source: undefined, destination: undefined };
 
 /** What the watches of accounts of this process share: who watches what, and the states, which are read once for all. */
-export class AccountStates<M> implements IndexChangeListener {
+export class WatchedAccounts<M> implements IndexChangeListener {
   readonly #lister: Pick<TransferLister, "isIndexed" | "list" | "find">;
   readonly #lookups: Pick<WatchLookups<M>, "present">;
   readonly history: ChangeHistory;

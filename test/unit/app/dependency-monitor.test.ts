@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createDependencyMonitor, type DependencyMonitorDeps } from "../../../src/app/dependency-monitor.js";
-import type { ChainPoolState } from "../../../src/chain/chains.js";
+import type { ChainEndpointsState } from "../../../src/chain/chains.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 
 const NOW = 1_795_000_000_000;
 const MONOTONIC_NOW = 5_000_000;
-const arbitrum: ChainPoolState = {
+const arbitrum: ChainEndpointsState = {
   network: "mainnet",
   chain: "arbitrum",
   chainId: 1,
@@ -32,7 +32,7 @@ const noSources = {
   attestations: undefined,
 };
 
-function setup(states: readonly ChainPoolState[], transfers: Partial<DependencyMonitorDeps["transfers"]> = {}) {
+function setup(states: readonly ChainEndpointsState[], transfers: Partial<DependencyMonitorDeps["transfers"]> = {}) {
   const probed: string[] = [];
   const monitor = createDependencyMonitor({
     chains: { listStates: () => states, probe: (network, chain) => probed.push(`${network} ${chain}`) },
@@ -90,7 +90,7 @@ test("reports and probes networks other than mainnet only while they are in use"
 });
 
 describe("the index lag", () => {
-  const readLag = (chain: Partial<ChainPoolState>, covered: typeof coverage | undefined = coverage) =>
+  const readLag = (chain: Partial<ChainEndpointsState>, covered: typeof coverage | undefined = coverage) =>
     setup([{ ...arbitrum, ...chain }], {
       index: { getCoverage: () => covered, getServerStatus: () => undefined },
     }).monitor.read().index;

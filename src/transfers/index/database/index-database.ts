@@ -26,13 +26,13 @@ export interface SqlDialect {
 }
 
 /** Runs statements that read. */
-export interface ReadSession {
+export interface SqlReadSession {
   /** @param statement compiled once: building its SQL takes longer than running it. Its values are placeholders */
   query<Row>(statement: CompiledQuery<Row>, values?: readonly SqlValue[]): MaybePromise<readonly Row[]>;
 }
 
 /** A database that holds an index. Outside of `snapshot` each statement reads a state of its own. */
-export interface IndexDatabase extends ReadSession {
+export interface IndexDatabase extends SqlReadSession {
   /** What messages call it. */
   readonly name: string;
   readonly dialect: SqlDialect;
@@ -48,7 +48,7 @@ export interface IndexDatabase extends ReadSession {
   /** Runs a read that tells whether the database answers. */
   probe<T>(read: () => MaybePromise<T>): MaybePromise<T>;
   /** Runs statements that read one state. */
-  snapshot<T>(read: (session: ReadSession) => Promise<T>): Promise<T>;
+  snapshot<T>(read: (session: SqlReadSession) => Promise<T>): Promise<T>;
   /** Runs its argument in one transaction and rethrows its errors. */
   transact<T>(work: (transaction: Kysely<IndexTables>) => Promise<T>): Promise<T>;
   /** Like `transact`, for changes of the tables: waits for other processes that change them, and takes as long as it takes. */

@@ -5,9 +5,9 @@ import type { Requester } from "../../../resilience/waiters.js";
 import {
   type DatabaseServerStatus,
   type IndexDatabase,
-  type ReadSession,
   runInTransaction,
   type SqlDialect,
+  type SqlReadSession,
   type SqlValue,
 } from "./index-database.js";
 import { PostgresFailure } from "./postgres-failures.js";
@@ -119,7 +119,7 @@ export class PostgresDatabase implements IndexDatabase {
     }
   }
 
-  async snapshot<T>(read: (session: ReadSession) => Promise<T>): Promise<T> {
+  async snapshot<T>(read: (session: SqlReadSession) => Promise<T>): Promise<T> {
     const timeout = `set local statement_timeout = ${this.#location.statementTimeoutMs}`;
     const client = await this.pools.read.connect();
     try {

@@ -7,9 +7,9 @@ import type { Requester } from "../../../resilience/waiters.js";
 import {
   type IndexDatabase,
   IndexUnavailableError,
-  type ReadSession,
   runInTransaction,
   type SqlDialect,
+  type SqlReadSession,
   type SqlValue,
 } from "./index-database.js";
 import type { IndexTables } from "./schema.js";
@@ -118,7 +118,7 @@ export class SqliteDatabase implements IndexDatabase {
     return read();
   }
 
-  async snapshot<T>(read: (session: ReadSession) => Promise<T>): Promise<T> {
+  async snapshot<T>(read: (session: SqlReadSession) => Promise<T>): Promise<T> {
     if (this.#snapshots++ === 0) this.#reader.exec("begin");
     try {
       return await read(this);

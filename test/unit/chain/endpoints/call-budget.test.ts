@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { RpcCall } from "../../../../src/chain/chain-client.js";
-import { CallBudget } from "../../../../src/chain/endpoints/call-budget.js";
+import { EndpointCallBudget } from "../../../../src/chain/endpoints/call-budget.js";
 import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
@@ -13,7 +13,7 @@ function create(callsPerSecond: number) {
   const limited: string[] = [];
   const waits: number[] = [];
   const sent: { readonly ms: number; readonly calls: number; readonly isBackground: boolean }[] = [];
-  const budget = new CallBudget({
+  const budget = new EndpointCallBudget({
     slug: "optimism",
     callsPerSecond,
     onLimited: (outcome) => limited.push(outcome),

@@ -6,7 +6,7 @@ import {
   createReadSet,
   createUintRead,
   EMPTY_READ_SET,
-  getDeliveryKey,
+  getDeliveryTransactionKey,
   type ReadSet,
 } from "../../../../src/quotes/state/read-set.js";
 import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
@@ -40,7 +40,7 @@ const values = new Map<string, unknown>([
   [uintRead.key, 16n],
   [valid.key, 17n],
   [invalid.key, undefined],
-  [getDeliveryKey(delivery), { gas: 18n, l1Fee: 19n }],
+  [getDeliveryTransactionKey(delivery), { gas: 18n, l1Fee: 19n }],
   [swapPool.address, swapState],
   ["without ticks", { ...swapState, liquidityNet: new Map() }],
   ["invalid", undefined],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { getDeliveryKey } from "../../../../src/quotes/state/read-set.js";
+import { getDeliveryTransactionKey } from "../../../../src/quotes/state/read-set.js";
 import { buildMintTransaction, computeDeliveryCost } from "../../../../src/quotes/state/route-plan.js";
 import { createChainState, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
@@ -24,7 +24,7 @@ describe("the cost of a delivery", () => {
   const delivery = buildMintTransaction(findQuoteRoute("USDC", "polygon", "optimism"), "0x5a");
   if (delivery === undefined) throw new Error("it can be estimated");
   const state = (gasPrice: bigint | undefined) =>
-    createChainState([[getDeliveryKey(delivery), { gas: 90_000n, l1Fee: 5n }]], { gasPrice });
+    createChainState([[getDeliveryTransactionKey(delivery), { gas: 90_000n, l1Fee: 5n }]], { gasPrice });
 
   test("is what was read for it", () => {
     expect(computeDeliveryCost(state(7n), delivery, 1n)).toEqual({ gasPrice: 7n, gas: 90_000n, l1Fee: 5n });

@@ -12,7 +12,7 @@ import {
   createUintRead,
   type DeliveryTransaction,
   EMPTY_READ_SET,
-  getDeliveryKey,
+  getDeliveryTransactionKey,
   type ReadSet,
 } from "../../../../src/quotes/state/read-set.js";
 import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
@@ -121,7 +121,7 @@ describe("a read of a chain", () => {
         [POOL, { decimals: 6, balances: [101n, 102n], aPrecise: 103n, swapFee: 104n }],
         [minFee.key, 105n],
         [credit.key, 106n],
-        [getDeliveryKey(delivery), { gas: 150n, l1Fee: 0n }],
+        [getDeliveryTransactionKey(delivery), { gas: 150n, l1Fee: 0n }],
       ]),
     });
     expect(batches).toHaveLength(1);
@@ -206,8 +206,8 @@ describe("the gas of a delivery", () => {
     const { values } = await setup({ estimateGas }).read(...readSets);
     expect(values).toEqual(
       new Map([
-        [getDeliveryKey(other), { gas: 1_000n, l1Fee: 0n }],
-        [getDeliveryKey(delivery), { gas: 150n, l1Fee: 0n }],
+        [getDeliveryTransactionKey(other), { gas: 1_000n, l1Fee: 0n }],
+        [getDeliveryTransactionKey(delivery), { gas: 150n, l1Fee: 0n }],
       ]),
     );
   });
@@ -226,8 +226,8 @@ describe("the L1 fee of a delivery", () => {
     const { batches, read } = setup({ slug: "optimism", getL1Fee });
     const free = { ...delivery, to: `0x${"ee".repeat(20)}` };
     const { values } = await read(readSet, readSetOf({ delivery: free }));
-    expect(values.get(getDeliveryKey(charged))).toEqual({ gas: 150n, l1Fee: 9n });
-    expect(values.get(getDeliveryKey(free))).toEqual({ gas: 150n, l1Fee: 0n });
+    expect(values.get(getDeliveryTransactionKey(charged))).toEqual({ gas: 150n, l1Fee: 9n });
+    expect(values.get(getDeliveryTransactionKey(free))).toEqual({ gas: 150n, l1Fee: 0n });
     const { to, calldata: data } = charged;
     expect(priced).toEqual([utils.serializeTransaction({ nonce: 0, gasPrice: 7, gasLimit: 150, to, value: 0, data })]);
     expect(batches).toHaveLength(2);
@@ -239,7 +239,7 @@ describe("the L1 fee of a delivery", () => {
     ["makes the cost unknown where the node returns no data", { result: 9 }, undefined],
   ])("%s", async (_, response, expected) => {
     const { values } = await setup({ slug: "optimism", getL1Fee: () => response }).read(readSet);
-    expect(values.get(getDeliveryKey(charged))).toEqual(expected);
+    expect(values.get(getDeliveryTransactionKey(charged))).toEqual(expected);
     expect(values.size).toBe(expected === undefined ? 0 : 1);
   });
 });

@@ -6,7 +6,7 @@ import {
   createUintRead,
   EMPTY_READ_SET,
   encodeDeliveryCalldata,
-  getDeliveryKey,
+  getDeliveryTransactionKey,
   getReadSetKey,
   mergeReadSets,
   type ReadSet,
@@ -32,7 +32,7 @@ describe("a read set", () => {
   test("has each of its parts by key, and nothing else", () => {
     const contractReads = new Map([["0xaa", pool]]);
     expect(createReadSet({ contractReads: [pool] })).toEqual({ ...EMPTY_READ_SET, contractReads });
-    const deliveries = new Map([[getDeliveryKey(delivery), delivery]]);
+    const deliveries = new Map([[getDeliveryTransactionKey(delivery), delivery]]);
     expect(createReadSet({ delivery })).toEqual({ ...EMPTY_READ_SET, deliveries });
     expect(createReadSet({ includesGasPrice: true })).toEqual({ ...EMPTY_READ_SET, includesGasPrice: true });
   });
@@ -86,8 +86,8 @@ test("the keys of deliveries differ where they may cost different gas, and not f
       { ...delivery, calldata: "0x04" },
     ],
   ];
-  expect(new Set(deliveries.map(getDeliveryKey)).size).toBe(deliveries.length);
-  expect(getDeliveryKey({ ...distributing })).toBe(getDeliveryKey(distributing));
+  expect(new Set(deliveries.map(getDeliveryTransactionKey)).size).toBe(deliveries.length);
+  expect(getDeliveryTransactionKey({ ...distributing })).toBe(getDeliveryTransactionKey(distributing));
 });
 
 test("the calldata of a delivery ends in its deadline, if it has one", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Waiters } from "../../../../src/resilience/waiters.js";
 import {
   type BudgetKind,
-  CALLER_RATE,
+  CALLER_LOOKUP_RATE,
   FREE_REQUESTS_PER_LOOKUP,
   type LookupBudget,
   LookupBudgets,
@@ -122,7 +122,7 @@ describe("the budget of a caller", () => {
     for (let lookup = 0; lookup < 1_000; lookup += 1) {
       spent += Math.max(0, spendAll(open("a")) - FREE_REQUESTS_PER_LOOKUP);
     }
-    expect(spent).toBe(CALLER_RATE.capacity);
+    expect(spent).toBe(CALLER_LOOKUP_RATE.capacity);
     const budget = open("a");
     expect(spendAll(budget)).toBe(FREE_REQUESTS_PER_LOOKUP);
     expect(budget.getExhaustion()).toMatchObject({
@@ -158,7 +158,7 @@ describe("the budget of a caller", () => {
     for (let lookup = 0; lookup < 40; lookup += 1) spendAll(open("a"));
     expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP);
     clock.now += 1_000;
-    expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP + CALLER_RATE.refillPerSecond);
+    expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP + CALLER_LOOKUP_RATE.refillPerSecond);
     clock.now += 24 * 60 * 60_000;
     expect(spendAll(open("a"))).toBe(440);
   });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { encodeCctpKey } from "../../../../src/transfers/index/correlation-key.js";
-import { INITIAL_TRANSFER_COUNT } from "../../../../src/transfers/watch/account-states.js";
+import { INITIAL_TRANSFER_COUNT } from "../../../../src/transfers/watch/watched-accounts.js";
 import { createDeferred } from "../../../support/stubs/transfer-fixtures.js";
 import { useTemporaryFolder } from "../../../support/temporary-folder.js";
 import { addressFromName } from "../index/support/hop-events.js";

@@ -7,12 +7,12 @@ import type { EventRows } from "../../../../src/transfers/index/database/schema.
 import type { TransferLister } from "../../../../src/transfers/index/list/transfer-lister.js";
 import type { TransferIndex } from "../../../../src/transfers/index/transfer-index.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
-import { AccountStates } from "../../../../src/transfers/watch/account-states.js";
 import { ChangeHistory } from "../../../../src/transfers/watch/change-history.js";
 import { Followers } from "../../../../src/transfers/watch/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
 import { TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
 import type { WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
+import { WatchedAccounts } from "../../../../src/transfers/watch/watched-accounts.js";
 import { openIndex } from "../../../support/index/open-index.js";
 import { createIndexWriter, createListHarness } from "../index/list/list-harness.js";
 import { addressFromName, mainnetNetwork } from "../index/support/hop-events.js";
@@ -116,7 +116,13 @@ export function createAccountWorld(index: TransferIndex) {
       return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
     },
   };
-  const accounts = new AccountStates({ lister: source, lookups, history, now, closing: new AbortController().signal });
+  const accounts = new WatchedAccounts({
+    lister: source,
+    lookups,
+    history,
+    now,
+    closing: new AbortController().signal,
+  });
   const followers = new Followers<TransferStatus>({
     now,
     wallNow: now,
