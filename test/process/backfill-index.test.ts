@@ -161,7 +161,7 @@ describe("the command", () => {
 
   test.each([
     [["--help"], 0, /^Fills the transfer index/],
-    [["--form", "2024-01-01"], 2, /^hop-gateway: Unknown option '--form'.*hop-gateway --help/],
+    [["--form", "2024-01-01"], 2, /^hop-gateway: Unknown option '--form'.*hop-gateway index --help/],
     [["--from", "yesterday"], 2, /^hop-gateway: --from must be a date/],
     [["--from", "nowhere:1"], 2, /^hop-gateway: --from must be a date/],
   ])("%j ends with %i", async (args, code, message) => {

@@ -4,7 +4,7 @@ import { rm, symlink } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, inject, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
@@ -29,6 +29,8 @@ function launch(environment: Record<string, string> = {}, path: string = command
   const child = spawn(process.execPath, [path], {
     env: {
       ...process.env,
+      // Without chains that respond, lookups of names would go on at the stop, and a process does not end before them.
+      ...inject("network").environment,
       HOST: "127.0.0.1",
       PORT: "0",
       METRICS_PORT: "same",
