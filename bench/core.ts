@@ -119,8 +119,8 @@ function createExplanationLoop(snapshot: RouteSnapshot): (count: number) => bigi
   return (count) => {
     let sum = 0n;
     for (const end = index + count; index < end; index++) {
-      const { quote, steps } = quoter.explain(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS);
-      sum += quote.estimatedReceived + steps.totalFee + (quoter.findMinAmount() ?? 0n);
+      const { quote, breakdown } = quoter.explain(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS);
+      sum += quote.estimatedReceived + breakdown.totalFee + (quoter.findMinAmount() ?? 0n);
     }
     return sum;
   };

@@ -1,7 +1,7 @@
 import { ChainClients, type ChainEndpoints, type CreateQuorum } from "../chain/chains.js";
 import { CUSTOM_ENDPOINT_NAME, createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
-import type { BlockAgeLimit } from "../chain/heads/chain-heads.js";
+import type { StallCriteria } from "../chain/heads/head-tracker.js";
 import type { Config } from "../config/config.js";
 import { type Chain, getNetwork, NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
@@ -60,11 +60,11 @@ function composeBlockAges(
   const limits = Object.fromEntries(
     NETWORK_SLUGS.map((network) => {
       const limited = [...getNetwork(network).chains.values()].filter((chain) => chain.maxBlockAgeMs > 0);
-      return [network, new Map(limited.map((chain) => [chain.slug, toLimit(chain)] as const))] as const;
+      return [network, new Map(limited.map((chain) => [chain.slug, toCriteria(chain)] as const))] as const;
     }),
   );
 
-  function toLimit({ blockTimeMs, maxBlockAgeMs: defaultMs }: Chain): BlockAgeLimit {
+  function toCriteria({ blockTimeMs, maxBlockAgeMs: defaultMs }: Chain): StallCriteria {
     return { blockTimeMs, maxBlockAgeMs: maxBlockAgeMs ?? defaultMs };
   }
 

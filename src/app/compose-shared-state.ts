@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.js";
 import type { Logger } from "../observability/log.js";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 
 /**
@@ -37,7 +37,7 @@ export async function composeSharedState(config: Config, logger: Logger) {
     },
   });
   // So that this process need not read what others have read already.
-  await withTimeout(firstAttempt, CONNECT_WAIT_MS, undefined);
+  await withTimeoutOrFallback(firstAttempt, CONNECT_WAIT_MS, undefined);
   // The first command compiles the client's code, which takes longer than a request may wait.
   await redis.get("", CONNECT_WAIT_MS);
   return { cache: new SharedCache(redis, randomUUID(), monotonicNow), redis };

@@ -29,7 +29,7 @@ import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { composeChains, loadQuorum } from "./compose-chains.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
-import { composeQuotes } from "./compose-quotes.js";
+import { composeQuoteEngine } from "./compose-quote-engine.js";
 import { composeSharedState } from "./compose-shared-state.js";
 import { composeWatches, TransfersModule } from "./compose-transfers.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
@@ -242,7 +242,7 @@ async function composeParts({
   const { attestations } = offChainSources;
   const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
   const deliveryTimes = transfers.index?.deliveryTimes;
-  const quotes = composeQuotes({
+  const quotes = composeQuoteEngine({
     ...{ config, chains, blockAges, offChainSources, limiter, metrics, tracing, sharedCache, clocks, deliveryTimes },
   });
   const { prices } = offChainSources;

@@ -1,4 +1,4 @@
-import type { ChainHead, ChainHeads } from "./heads/chain-heads.js";
+import type { ChainHead, HeadTracker } from "./heads/head-tracker.js";
 import type { RevertError } from "./json-rpc/rpc-errors.js";
 
 export interface RpcCall {
@@ -57,10 +57,10 @@ export interface LogSearch {
 export interface ChainClient {
   readonly slug: string;
   /**
-   * What is known about the heads of the chain. It also identifies chain and endpoints in caches: see getHeads. A client that
-   * decorates another has its heads.
+   * What is known about the heads of the chain. It also identifies chain and endpoints in caches: see getHeadTracker. A client
+   * that decorates another has its heads.
    */
-  readonly heads?: ChainHeads;
+  readonly heads?: HeadTracker;
   /**
    * Calls one method and returns its result.
    * @param options as in RpcCall; `onRequest` is called for retries and hedges too

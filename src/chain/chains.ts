@@ -12,7 +12,7 @@ import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-na
 import { EndpointPool, type EndpointPoolState } from "./endpoints/endpoint-pool.js";
 import { UpstreamBudget } from "./endpoints/upstream-budget.js";
 import type { BlockAgeMonitor } from "./heads/block-age-monitor.js";
-import type { ChainHead } from "./heads/chain-heads.js";
+import type { ChainHead } from "./heads/head-tracker.js";
 import type { ChainQuorum } from "./quorum/chain-quorum.js";
 
 /** The chains of one network, as one request reaches them. */
@@ -244,7 +244,7 @@ export class ChainClients {
       onFailure,
       callsPerSecond,
       callerTimeoutMs,
-      heads: blockAges?.getHeads(network, slug),
+      heads: blockAges?.getHeadTracker(network, slug),
       onEndpointRequest: this.#createObserver(network, slug),
       onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
     });

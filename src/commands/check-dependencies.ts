@@ -3,14 +3,14 @@ import { dirname } from "node:path";
 import { selectEndpoints } from "../app/compose-chains.js";
 import { OffChainSources } from "../app/off-chain-sources.js";
 import { ChainClients } from "../chain/chains.js";
-import { MAX_SECONDS_AHEAD } from "../chain/heads/chain-heads.js";
+import { MAX_SECONDS_AHEAD } from "../chain/heads/head-tracker.js";
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
 import { ExplorerClient } from "../hop/explorer-client.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { readFileLimit } from "../http/connection/http-limits.js";
 import { createLogger } from "../observability/log.js";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { describeUpstreamFailure } from "../resilience/http-client/upstream-error.js";
 import { RedisStore } from "../shared-state/redis-store.js";
@@ -48,7 +48,7 @@ async function checkSources(config: Config, network: NetworkSlug, timeoutMs: num
   try {
     const [attestations] = await Promise.all([
       checkAttestations(sources.attestations, timeoutMs),
-      withTimeout(sources.loadAll(), timeoutMs, undefined),
+      withTimeoutOrFallback(sources.loadAll(), timeoutMs, undefined),
     ]);
     const remedies = new Map([
       [`settings_${network}`, "ASSETS_URL=off"],
@@ -87,7 +87,7 @@ async function attempt(name: string, timeoutMs: number, use: () => Promise<unkno
     () => undefined,
     (error: unknown) => describeUpstreamFailure(error) ?? getErrorMessage(error),
   );
-  const detail = await withTimeout<string | undefined>(failure, timeoutMs, NO_ANSWER);
+  const detail = await withTimeoutOrFallback<string | undefined>(failure, timeoutMs, NO_ANSWER);
   return detail === undefined ? { name, state: "ok" } : { name, state: "failing", detail };
 }
 

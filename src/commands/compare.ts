@@ -10,7 +10,7 @@ import { findAvailableRoutes, type Route } from "../hop/routes.js";
 import { findToken, type Token } from "../hop/tokens.js";
 import { createLogger } from "../observability/log.js";
 import { BufferedLogOutput } from "../observability/log-output.js";
-import { type ComparisonSources, compareQuotes, isEqual } from "../quotes/compare/compare-quotes.js";
+import { type ComparisonSources, compareEngines, isEqual } from "../quotes/compare/compare-engines.js";
 import {
   type ComparisonCase,
   listDifferences,
@@ -99,7 +99,7 @@ async function compare(request: QuoteRequest, sources: ComparisonSources): Promi
   const compareOnce = async (): Promise<ComparisonCase> => {
     const scope = createAbortScope(signal, QUOTE_TIMEOUT_MS);
     try {
-      return await compareQuotes(request, sources, versions, scope.signal);
+      return await compareEngines(request, sources, versions, scope.signal);
     } finally {
       scope.cancel();
     }

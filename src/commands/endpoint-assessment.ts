@@ -1,6 +1,6 @@
 import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
 import { DEFAULT_HEDGE_DELAY_MS } from "../chain/endpoints/attempts.js";
-import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/heads/chain-heads.js";
+import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/heads/head-tracker.js";
 import type { Chain } from "../hop/networks.js";
 
 /** Problems of an endpoint, most severe first. The values are public: `check --json` prints them. */

@@ -1,6 +1,6 @@
 import { sdkConfig } from "../../gen/hop/sdk-config.js";
 import { ServiceError } from "../errors.js";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { describeUpstreamFailure } from "../resilience/http-client/upstream-error.js";
 import type { StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
 import type { NetworkSlug } from "./networks.js";
@@ -140,6 +140,6 @@ export class FeeSettingsSource {
   /** Returns the settings for the list of routes; those built into the SDK while the document cannot be read. */
   async getCurrentOrBuiltIn(network: NetworkSlug): Promise<FeeSettings> {
     const settings = this.#documents[network].get().then(({ value }) => value);
-    return withTimeout(settings, FALLBACK_AFTER_MS, this.#builtIn[network]);
+    return withTimeoutOrFallback(settings, FALLBACK_AFTER_MS, this.#builtIn[network]);
   }
 }

@@ -49,7 +49,7 @@ export async function quoteWithSdk(
     destinationAmountOutMin: minimums.destinationAmountOutMin?.toBigInt() ?? null,
     deadline: minimums.deadline,
     destinationDeadline: minimums.destinationDeadline,
-    steps: {
+    breakdown: {
       amountOut: data.amountOut.toBigInt(),
       requiredLiquidity: data.requiredLiquidity.toBigInt(),
       bonderFeeRelative: data.bonderFeeRelative.toBigInt(),

@@ -1,4 +1,4 @@
-import type { ObservedHead } from "../chain/heads/chain-heads.js";
+import type { ObservedHead } from "../chain/heads/head-tracker.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { DependencyMonitor, DependencyStatus } from "./dependency-status.js";
 

@@ -1,6 +1,6 @@
 import type { Worker } from "node:cluster";
 import type { DynamicDocument } from "../http/documents.js";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { createJsonReport } from "./probes.js";
 
 // The primary answers /livez for its workers. It asks each of them over IPC whether its event loop still turns.
@@ -57,7 +57,7 @@ async function pingWorker(worker: Worker): Promise<"pong" | "none" | "exited"> {
   });
   worker.send({ type: "ping" } satisfies PingMessage, undefined, () => {});
   try {
-    return await withTimeout<"pong" | "none" | "exited">(replied, REPLY_TIMEOUT_MS, "none");
+    return await withTimeoutOrFallback<"pong" | "none" | "exited">(replied, REPLY_TIMEOUT_MS, "none");
   } finally {
     listening.abort();
   }

@@ -109,10 +109,10 @@ export function parseTransferId(field: string, value: string): string {
 }
 
 /**
- * Parses which transfer a request is about: by its ID, by the hash of a transaction under either of its names, or by both.
+ * Parses what identifies the transfer of a request: its ID, the hash of a transaction under either of its names, or both.
  * @throws ServiceError MISSING_PARAMETER or INVALID_PARAMETER
  */
-export function parseTransferQuery(
+export function parseTransferIdentifiers(
   request: Pick<GetTransferStatusRequest, "transferId" | "transferHash" | "transactionHash">,
 ): TransferQuery {
   const transferHash = parseHash("transferHash", request.transferHash);

@@ -80,8 +80,11 @@ export interface PriceSourceOptions {
   readonly monotonicNow: () => number;
 }
 
-/** Interval of reads that only serve comparison. The first one comes after it: a short-lived process makes none. */
-export const BACKGROUND_INTERVAL_MS = 60_000;
+/**
+ * Interval of background reads that only serve to compare prices. The first one comes after it: a short-lived process makes
+ * none.
+ */
+export const PRICE_COMPARISON_INTERVAL_MS = 60_000;
 
 /** One of the sources from which prices come, and its newest document. */
 export class PriceSource {
@@ -121,9 +124,9 @@ export class PriceSource {
   /** Loads the document at most once a minute, while nobody waits for it. */
   refreshInBackground(): void {
     const time = this.#monotonicNow();
-    this.#backgroundAt ??= time + BACKGROUND_INTERVAL_MS;
+    this.#backgroundAt ??= time + PRICE_COMPARISON_INTERVAL_MS;
     if (time < this.#backgroundAt) return;
-    this.#backgroundAt = time + BACKGROUND_INTERVAL_MS;
+    this.#backgroundAt = time + PRICE_COMPARISON_INTERVAL_MS;
     this.#cache.peek();
   }
 

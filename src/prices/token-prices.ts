@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { type DistrustEvent, type PriceComparison, PriceJudge } from "./price-comparison.js";
 import { type PriceSource, upperCaseSymbols } from "./price-source.js";
 
@@ -94,7 +94,7 @@ export class ComparedTokenPrices implements TokenPrices {
         const load = source.load();
         const isLast = !this.#sources.slice(index + 1).some((later) => this.#isNeeded(later, symbols, index));
         if (isLast) await this.#awaitLoad(load);
-        else if (!(await withTimeout(load.then(isLoaded), MAX_WAIT_MS, false))) source.giveUp();
+        else if (!(await withTimeoutOrFallback(load.then(isLoaded), MAX_WAIT_MS, false))) source.giveUp();
       }
       // Judges the document: a price that jumped needs the next source.
       this.#getNewestTable();
@@ -192,7 +192,7 @@ export class ComparedTokenPrices implements TokenPrices {
 
   /** Waits for the last source that may have a price; to confirm a jump no longer than a call has time for an honest error. */
   async #awaitLoad(load: Promise<void>): Promise<void> {
-    if (this.#judge.hasDistrusted()) await withTimeout(load, MAX_CONFIRMATION_WAIT_MS, undefined);
+    if (this.#judge.hasDistrusted()) await withTimeoutOrFallback(load, MAX_CONFIRMATION_WAIT_MS, undefined);
     else await load;
   }
 

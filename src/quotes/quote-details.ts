@@ -1,12 +1,12 @@
 import type { PriceOrigin, PriceTable } from "../prices/token-prices.js";
-import type { QuoteSteps, RouteQuoter } from "./math/quote.js";
+import type { QuoteBreakdown, RouteQuoter } from "./math/quote.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { Liquidity } from "./state/route-liquidity.js";
 import type { RoutePlan } from "./state/route-plan.js";
 
 /** How a quote comes about, and what its route can carry. Amounts are in the token's smallest unit. */
 export interface QuoteDetails {
-  readonly steps: QuoteSteps;
+  readonly breakdown: QuoteBreakdown;
   /** undefined: no amount brings anything. */
   readonly minAmount: bigint | undefined;
   readonly liquidity: Liquidity;
@@ -58,7 +58,7 @@ export interface QuoteDetailsInputs {
  * @param swapReadAtSeconds when the swap was read, Unix seconds; later than the states if it was computed from them
  */
 export function createQuoteDetails(
-  { quote, steps }: ReturnType<RouteQuoter["explain"]>,
+  { quote, breakdown }: ReturnType<RouteQuoter["explain"]>,
   inputs: QuoteDetailsInputs,
   swapReadAtSeconds: number,
   deliveryTime: DeliveryTime | undefined,
@@ -72,10 +72,10 @@ export function createQuoteDetails(
     swapReadAtSeconds,
   );
   return {
-    steps,
+    breakdown,
     minAmount: quoter.findMinAmount(),
     liquidity,
-    isLiquidityAvailable: isLiquiditySufficient(liquidity, quote.amountIn, steps),
+    isLiquidityAvailable: isLiquiditySufficient(liquidity, quote.amountIn, breakdown),
     deliveryTime,
     gas,
     prices,
@@ -90,7 +90,7 @@ export function createQuoteDetails(
 function isLiquiditySufficient(
   { basis, available }: Liquidity,
   amountIn: bigint,
-  { requiredLiquidity }: QuoteSteps,
+  { requiredLiquidity }: QuoteBreakdown,
 ): boolean {
   return available === undefined || available >= (basis === "CCTP_BURN_LIMIT" ? amountIn : requiredLiquidity);
 }

@@ -1,6 +1,6 @@
 import type { NetworkChainClients } from "../chain/chains.js";
 import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
-import type { BlockReading } from "../chain/heads/chain-heads.js";
+import type { BlockReading } from "../chain/heads/head-tracker.js";
 import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";

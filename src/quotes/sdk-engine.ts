@@ -10,13 +10,13 @@ import type { SdkDataSources, SendRpc } from "../hop/sdk-quoter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { FairSemaphore } from "../resilience/fair-semaphore.js";
-import type { Quote, QuoteSteps } from "./math/quote.js";
+import type { Quote, QuoteBreakdown } from "./math/quote.js";
 import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import { createInvalidResponseError } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 /** A quote with its intermediate values. */
-export type QuoteWithSteps = Quote & { readonly steps: QuoteSteps };
+export type QuoteWithBreakdown = Quote & { readonly breakdown: QuoteBreakdown };
 
 /** Selectors of calls that may revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
 const SWAP_SELECTORS = new Set(["0xa95b089f", "0x82ad56cb", "0xcdca1753"]);
@@ -64,7 +64,7 @@ export class SdkEngine implements QuoteEngine {
   ): Promise<Quote> {
     assertSupported(request);
     const work = () => this.quoteAtTime(request, chains, undefined, signal);
-    const { steps, ...basicQuote } = await this.#deps.limiter.run(caller, signal, work);
+    const { breakdown, ...basicQuote } = await this.#deps.limiter.run(caller, signal, work);
     return basicQuote;
   }
 
@@ -83,7 +83,7 @@ export class SdkEngine implements QuoteEngine {
     chains: NetworkChainClients,
     nowSeconds: number | undefined,
     signal: AbortSignal,
-  ): Promise<QuoteWithSteps> {
+  ): Promise<QuoteWithBreakdown> {
     const { settings, prices, attestations } = this.#deps;
     const { network, token, source, destination, amountIn, slippagePercent } = request;
     const [sdk, feeSettings] = await Promise.all([this.#loadSdk(), settings.getCurrent(network)]);
@@ -108,7 +108,7 @@ export class SdkEngine implements QuoteEngine {
       });
     // After a failed read, the SDK continues with a constant or 0, and the quote would be wrong without an error.
     failures.throwIfFailed();
-    const { amountOutMin, deadline, steps } = sdkQuote;
+    const { amountOutMin, deadline, breakdown } = sdkQuote;
     return {
       amountIn,
       amountOutMin,
@@ -117,7 +117,10 @@ export class SdkEngine implements QuoteEngine {
       estimatedReceived: sdkQuote.estimatedReceived,
       deadline,
       destinationDeadline: sdkQuote.destinationDeadline ?? deadline,
-      steps: { ...steps, priceImpact: Number.isFinite(steps.priceImpact) ? steps.priceImpact : undefined },
+      breakdown: {
+        ...breakdown,
+        priceImpact: Number.isFinite(breakdown.priceImpact) ? breakdown.priceImpact : undefined,
+      },
     };
   }
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import { withTimeout } from "../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import { REQUEST_TIMEOUT_MS, type SetOptions, type SharedStore, type SharedText } from "./shared-cache.js";
 
 /**
@@ -178,7 +178,7 @@ export class RedisStore implements SharedStore {
     );
     // The client writes at the end of this turn, which may be long: the time counts from there.
     await setImmediate();
-    const inTime = await withTimeout<Awaited<typeof answered> | undefined>(answered, timeoutMs, undefined);
+    const inTime = await withTimeoutOrFallback<Awaited<typeof answered> | undefined>(answered, timeoutMs, undefined);
     // A reply that arrived while this process was busy is read before the immediate.
     const outcome = inTime ?? (await Promise.race([answered, setImmediate(undefined)]));
     this.#commands[outcome?.result ?? "timed_out"] += 1;

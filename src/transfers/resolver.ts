@@ -1,4 +1,4 @@
-import { createAbortScope, withTimeout } from "../resilience/abort-scope.js";
+import { createAbortScope, withTimeoutOrFallback } from "../resilience/abort-scope.js";
 import type { ChainSource } from "./sources/chain/chain-source.js";
 import type { IndexLookup } from "./sources/index-lookup.js";
 import {
@@ -67,7 +67,11 @@ export class SourcesResolver implements TransferSource {
     } catch (error) {
       if (!isSourceUnavailable(error)) throw error;
       // The margin leaves time to report which chain failed, which is more useful than a bare timeout.
-      const status = await withTimeout(explorerLookup, Math.max(0, remainingMs() - DEADLINE_MARGIN_MS), undefined);
+      const status = await withTimeoutOrFallback(
+        explorerLookup,
+        Math.max(0, remainingMs() - DEADLINE_MARGIN_MS),
+        undefined,
+      );
       if (status !== undefined) return status;
       throw error;
     } finally {

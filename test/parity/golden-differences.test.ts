@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { computeQuote, computeSdkQuote } from "../../src/quotes/compare/compare-quotes.js";
+import { computeQuote, computeSdkQuote } from "../../src/quotes/compare/compare-engines.js";
 import type { ComparisonCase } from "../../src/quotes/compare/comparison-case.js";
 import { readRequest, replaySources } from "../support/reference/replay-case.js";
 

@@ -222,7 +222,7 @@ describe("details equal the SDK's getSendData", () => {
       expect({ ...basicQuote, ...(isExceeded && { exceededBurnLimit: burnLimit }) }).toEqual(
         await snapshotEngine.quoteWithCustomEndpoints(request, replay(goldenCase).access, requester),
       );
-      const { lpFeeBps, lpFees, ...steps } = details?.steps ?? {};
+      const { lpFeeBps, lpFees, ...steps } = details?.breakdown ?? {};
       const printed = Object.entries(steps).map(([name, value]) => {
         return [name, typeof value === "bigint" ? String(value) : value];
       });

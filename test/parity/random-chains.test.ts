@@ -213,7 +213,7 @@ async function getOutcomes({ request, source, destination, settings, prices: [to
   const quoteWithSteps: QuoteOn = async (access) => {
     const { details, ...quote } = await snapshotEngine.quoteWithCustomEndpoints(fullRequest, access, requester);
     expectLiquidity(details, { request, source, destination });
-    return { ...quote, steps: details?.steps };
+    return { ...quote, breakdown: details?.breakdown };
   };
   const quote: QuoteOn = async (access) => {
     const { exceededBurnLimit, ...others } = await snapshotEngine.quoteWithCustomEndpoints(request, access, requester);
@@ -243,7 +243,7 @@ function expectLiquidity(
   details: QuoteDetails | undefined,
   { request, source, destination }: Pick<AnyCase, "request" | "source" | "destination">,
 ): void {
-  const { liquidity, isLiquidityAvailable, steps } = details as QuoteDetails;
+  const { liquidity, isLiquidityAvailable, breakdown } = details as QuoteDetails;
   const { basis, available } = liquidity;
   if (isCctp(request)) expect(liquidity).toEqual({ basis: "CCTP_BURN_LIMIT", available: source.burnLimit });
   else if (request.source.isL1) expect(liquidity).toEqual({ basis: "UNLIMITED", available: undefined });
@@ -252,7 +252,7 @@ function expectLiquidity(
     expect(available).toBe(credit > debit ? credit - debit : 0n);
     // Without a bonder's address, nothing can be read.
   } else expect(liquidity).toEqual({ basis: "UNKNOWN", available: undefined });
-  const needed = isCctp(request) ? request.amountIn : steps.requiredLiquidity;
+  const needed = isCctp(request) ? request.amountIn : breakdown.requiredLiquidity;
   expect(isLiquidityAvailable).toBe(available === undefined || available >= needed);
 }
 

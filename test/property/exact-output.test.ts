@@ -169,7 +169,7 @@ function receive(quoter: RouteQuoter, amountIn: bigint): bigint | undefined {
 /** Returns what an amount brings before it is limited to 0. */
 function getNet(quoter: RouteQuoter, amountIn: bigint): bigint | "reverts" | undefined {
   return compute(quoter, amountIn, (input) => {
-    const { amountOut, totalFee } = quoter.explain(...input).steps;
+    const { amountOut, totalFee } = quoter.explain(...input).breakdown;
     return amountOut - totalFee;
   });
 }

@@ -7,7 +7,7 @@ import {
   WatchTransfersRequestSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../src/errors.js";
-import { createQueryBinder } from "../../src/http/rest/query-binder.js";
+import { createQueryParser } from "../../src/http/rest/query-parser.js";
 import { getTestMessage } from "../unit/http/support/test-contract.js";
 
 // What a query can express: an empty text is no value, and numbers that are not finite cannot be written. `__proto__` as a
@@ -111,7 +111,7 @@ const requestSchemas = file_hop_bridge_v1_bridge.messages.filter(({ name }) => n
 const schemas = [...requestSchemas, getTestMessage("Plain")];
 
 describe.each(schemas.map((schema) => [schema.typeName, schema] as const))("%s", (_, schema) => {
-  const bind = createQueryBinder(schema);
+  const bind = createQueryParser(schema);
   test("message -> query -> message is the identity", () => {
     const property = fc.property(requests(schema), ({ message, query }) => {
       expect(equals(schema, bind(query), message), query).toBe(true);
@@ -148,7 +148,7 @@ describe("any query of repeated parameters", () => {
   test.each([WatchTransfersRequestSchema, BatchGetQuotesRequestSchema])(
     "is bound or refused, equally by the fast path and without it: $name",
     (schema) => {
-      const [fast, general] = [createQueryBinder(schema), createQueryBinder(schema, { fastPath: false })];
+      const [fast, general] = [createQueryParser(schema), createQueryParser(schema, { fastPath: false })];
       const property = fc.property(queries, (query) => {
         const bound = outcome(fast, query);
         expect(bound).toEqual(outcome(general, query));
@@ -162,7 +162,7 @@ describe("any query of repeated parameters", () => {
   );
 
   test("keeps every value that is not empty, in order", () => {
-    const bind = createQueryBinder(WatchTransfersRequestSchema);
+    const bind = createQueryParser(WatchTransfersRequestSchema);
     const property = fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 30 }), (values) => {
       const query = values.map((value) => `transferId=${encodeURIComponent(value)}`).join("&");
       const expected = values.filter((value) => value !== "");

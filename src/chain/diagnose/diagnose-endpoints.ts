@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import { findRpcResult } from "../chain-client.js";
 import type { EndpointNamer } from "../endpoints/endpoint-name.js";
-import { MAX_SECONDS_AHEAD, parseHead } from "../heads/chain-heads.js";
+import { MAX_SECONDS_AHEAD, parseHead } from "../heads/head-tracker.js";
 import { CHAIN_ID_CALL, LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
 import {
   CapabilityDetector,

@@ -17,12 +17,12 @@ import {
 import { ChainClock } from "../heads/chain-clock.js";
 import {
   type ChainHead,
-  ChainHeads,
+  HeadTracker,
   type ObservedHead,
   parseHead,
   STALLED_POLL_MS,
   STATE_SOURCE,
-} from "../heads/chain-heads.js";
+} from "../heads/head-tracker.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
 import {
   type AnsweredCalls,
@@ -63,7 +63,7 @@ export interface EndpointPoolOptions {
   /** Longest time for which a caller waits, in milliseconds. A request ends a little earlier, to say which chain failed. */
   readonly callerTimeoutMs?: number | undefined;
   /** Default: heads of a chain that may be stalled. */
-  readonly heads?: ChainHeads | undefined;
+  readonly heads?: HeadTracker | undefined;
   /** Monotonic clock, in milliseconds. */
   readonly now?: () => number;
   /** Returns a random number from 0 up to 1. */
@@ -115,7 +115,7 @@ const MAX_CONCURRENT_LOG_SEARCHES = 32;
  */
 export class EndpointPool {
   readonly slug: string;
-  readonly heads: ChainHeads;
+  readonly heads: HeadTracker;
   readonly client: ChainClient;
   /** For calls that nobody waits for: within a budget of calls they come last. */
   readonly background: ChainClient;
@@ -143,7 +143,7 @@ export class EndpointPool {
     } = options;
     const { callerTimeoutMs = DEFAULT_CALLER_TIMEOUT_MS, upstreamBudget = new UpstreamBudget() } = options;
     this.slug = slug;
-    this.heads = options.heads ?? new ChainHeads(new ChainClock({ now: Date.now, monotonicNow: now }));
+    this.heads = options.heads ?? new HeadTracker(new ChainClock({ now: Date.now, monotonicNow: now }));
     this.#options = options;
     this.#now = now;
     this.#upstreamBudget = upstreamBudget;

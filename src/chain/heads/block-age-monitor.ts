@@ -1,6 +1,6 @@
 import type { Clocks } from "../../resilience/clock.js";
 import { ChainClock, type ClockEstimate } from "./chain-clock.js";
-import { type BlockAgeLimit, type BlockReading, ChainHeads, type StalledBlock } from "./chain-heads.js";
+import { type BlockReading, HeadTracker, type StallCriteria, type StalledBlock } from "./head-tracker.js";
 
 /** A chain that is stalled from now on, or no more. */
 export interface StallEvent {
@@ -12,7 +12,7 @@ export interface StallEvent {
 
 export interface BlockAgeMonitorOptions {
   /** The chains that have a limit, by network and slug. */
-  readonly limits: Readonly<Record<string, ReadonlyMap<string, BlockAgeLimit>>>;
+  readonly limits: Readonly<Record<string, ReadonlyMap<string, StallCriteria>>>;
   readonly clocks: Clocks;
   readonly onStall?: (event: StallEvent) => void;
   /** Called when the clock turns out to be wrong, or to be right again; at most once a minute. */
@@ -22,8 +22,8 @@ export interface BlockAgeMonitorOptions {
 interface MonitoredChain {
   readonly network: string;
   readonly chain: string;
-  readonly limit: BlockAgeLimit;
-  readonly heads: ChainHeads;
+  readonly criteria: StallCriteria;
+  readonly heads: HeadTracker;
 }
 
 const MIN_CLOCK_REPORT_INTERVAL_MS = 60_000;
@@ -42,16 +42,16 @@ export class BlockAgeMonitor {
     this.#onStall = onStall;
     this.#onClock = onClock;
     for (const [network, bySlug] of Object.entries(limits)) {
-      for (const [chain, limit] of bySlug) {
-        const heads = new ChainHeads(this.#clock, limit, () => this.#judge());
-        this.#chains.set(toKey(network, chain), { network, chain, limit, heads });
+      for (const [chain, criteria] of bySlug) {
+        const heads = new HeadTracker(this.#clock, criteria, () => this.#judge());
+        this.#chains.set(toKey(network, chain), { network, chain, criteria, heads });
       }
     }
   }
 
-  /** Returns the heads of a chain, which are judged here if it has a limit. */
-  getHeads(network: string, chain: string): ChainHeads {
-    return this.#chains.get(toKey(network, chain))?.heads ?? new ChainHeads(this.#clock);
+  /** Returns the tracker of a chain, whose heads are judged here if it has a limit. */
+  getHeadTracker(network: string, chain: string): HeadTracker {
+    return this.#chains.get(toKey(network, chain))?.heads ?? new HeadTracker(this.#clock);
   }
 
   /** Number of chains that are stalled. */
@@ -85,9 +85,9 @@ export class BlockAgeMonitor {
   }
 
   #judge(): void {
-    const known = [...this.#chains.values()].flatMap(({ limit, heads }) => {
+    const known = [...this.#chains.values()].flatMap(({ criteria, heads }) => {
       const newest = heads.getNewest();
-      return newest === undefined ? [] : [{ newest, limitMs: limit.maxBlockAgeMs }];
+      return newest === undefined ? [] : [{ newest, limitMs: criteria.maxBlockAgeMs }];
     });
     const newestBlocks = known.map(({ newest }) => newest);
     this.#clock.adjust(newestBlocks, Math.min(...known.map(({ limitMs }) => limitMs)));

@@ -3,7 +3,7 @@ import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
 import type { ChainClient } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-errors.js";
 import { readBlockHeader } from "../read/chain-reads.js";
-import { type FinalBlock, getHeads } from "./chain-heads.js";
+import { type FinalBlock, getHeadTracker } from "./head-tracker.js";
 
 const FINALIZED_REFRESH_INTERVAL_MS = 10_000;
 /** How long a finalized block is used without being confirmed again. */
@@ -33,7 +33,7 @@ export class FinalityTracker {
     { number, timestamp }: { readonly number: number; readonly timestamp?: number | undefined },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const heads = getHeads(client);
+    const heads = getHeadTracker(client);
     const now = this.#now();
     heads.final ??= { number: -1, observedAt: now, isSupported: true, nextReadAt: now, pendingRead: undefined };
     const { final } = heads;

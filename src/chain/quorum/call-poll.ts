@@ -1,5 +1,5 @@
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
-import type { ChainHead } from "../heads/chain-heads.js";
+import type { ChainHead } from "../heads/head-tracker.js";
 import { toQuantity } from "../hex.js";
 import {
   type CanonicalAnswer,

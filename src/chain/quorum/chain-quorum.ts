@@ -10,7 +10,7 @@ import {
   type RpcCallResult,
 } from "../chain-client.js";
 import type { EndpointPool } from "../endpoints/endpoint-pool.js";
-import type { ChainHead } from "../heads/chain-heads.js";
+import type { ChainHead } from "../heads/head-tracker.js";
 import { CallPoll } from "./call-poll.js";
 import { countCloseHeads, isImpossibleHead, selectAgreedHead } from "./head-agreement.js";
 import { LogPoll } from "./log-poll.js";

@@ -1,4 +1,4 @@
-import { type ChainHead, MAX_BLOCKS_BEHIND, MAX_SECONDS_BEHIND } from "../heads/chain-heads.js";
+import { type ChainHead, MAX_BLOCKS_BEHIND, MAX_SECONDS_BEHIND } from "../heads/head-tracker.js";
 
 // The newest block that enough endpoints have, by the heads that they report. Pure.
 

@@ -4,7 +4,7 @@ import { findRpcResult, type LogSearch, type LogsResult, type RpcCall, type RpcC
 import type { Endpoint } from "../endpoints/endpoint.js";
 import type { EndpointPool } from "../endpoints/endpoint-pool.js";
 import { tooManyRequestsError } from "../endpoints/upstream-budget.js";
-import { type ChainHead, parseHead } from "../heads/chain-heads.js";
+import { type ChainHead, parseHead } from "../heads/head-tracker.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
 import type { ReadKind } from "./canonical-answer.js";
 

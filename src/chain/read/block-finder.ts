@@ -1,5 +1,5 @@
 import type { ChainClient } from "../chain-client.js";
-import { getHeads } from "../heads/chain-heads.js";
+import { getHeadTracker } from "../heads/head-tracker.js";
 import { type BlockHeader, readLatestBlockHeader, readRequiredBlockHeader } from "./chain-reads.js";
 
 /** A block and its time. */
@@ -77,7 +77,7 @@ export class BlockFinder {
   }
 
   #getCache(client: ChainClient): CachedBlocks {
-    const key = getHeads(client);
+    const key = getHeadTracker(client);
     const now = this.#now();
     const cache = this.#cacheByClient.get(key) ?? { head: undefined, timestamps: new Map(), cachedSince: now };
     this.#cacheByClient.set(key, cache);

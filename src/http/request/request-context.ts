@@ -65,8 +65,8 @@ export interface RequestSpan {
 /** Receives the cause of an INTERNAL response. */
 export type InternalErrorReporter = (error: unknown, requestId: string) => void;
 
-/** Receives the outcome of a call. */
-export interface CallOutcome {
+/** Answers a call with the message or the error of its operation. */
+export interface CallResponder {
   succeed(message: Message): void;
   fail(error: unknown): void;
 }
@@ -229,28 +229,28 @@ export class RequestContext implements CallContext, TracedRequest, AccessLogEntr
   }
 
   /**
-   * Runs the operation of this call and passes on its outcome: synchronously if the operation is synchronous, otherwise when
+   * Runs the operation of this call and answers the call: synchronously if the operation is synchronous, otherwise when
    * it is the turn of its caller.
    */
   invoke(
     operation: Operation<Message, Message>,
     request: Message,
     timeoutMs: number | undefined,
-    outcome: CallOutcome,
+    responder: CallResponder,
   ): void {
     let result: MaybePromise<Message>;
     try {
       result = operation(request, this.toCallContext(timeoutMs));
     } catch (error) {
-      outcome.fail(error);
+      responder.fail(error);
       return;
     }
     if (isPromise(result)) {
       void result.then(
-        (message) => this.continueInTurn(() => outcome.succeed(message)),
-        (error) => this.continueInTurn(() => outcome.fail(error)),
+        (message) => this.continueInTurn(() => responder.succeed(message)),
+        (error) => this.continueInTurn(() => responder.fail(error)),
       );
-    } else outcome.succeed(result);
+    } else responder.succeed(result);
   }
 
   /** Calls `listener` when the request ends in any way: its response is sent, or its caller is gone. */

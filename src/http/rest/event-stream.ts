@@ -17,12 +17,12 @@ import { writeFlushedChunk } from "../stream/flushed-chunk.js";
 import type { StreamPlaces } from "../stream/stream-places.js";
 import type { StreamingCalls, StreamOutcome, StreamTransport } from "../stream/streaming-calls.js";
 import { type EventStreamFields, readEventStreamFields } from "./annotations.js";
-import { createQueryBinder } from "./query-binder.js";
+import { createQueryParser } from "./query-parser.js";
 
 export interface EventStreamOptions {
   readonly calls: StreamingCalls;
   readonly places: StreamPlaces;
-  /** Whether plain queries are bound without the general binder, and ordinary responses sent in one write. */
+  /** Whether plain queries are parsed without the general parser, and ordinary responses sent in one write. */
   readonly fastPath: boolean;
   /** Returns a number from 0 up to 1. Default: Math.random */
   readonly random?: () => number;
@@ -48,12 +48,12 @@ export function createEventStreamHandler(
   { calls, places, fastPath, random = Math.random }: EventStreamOptions,
 ): PathHandler {
   const fields = readEventStreamFields(method);
-  const bind = createQueryBinder(method.input, { fastPath, maxListItems: fields.maxListItems });
+  const parseQuery = createQueryParser(method.input, { fastPath, maxListItems: fields.maxListItems });
   const printer = new EventPrinter(fields);
   const lastEventIdName = fields.lastEventId.localName;
 
   function parse({ req }: HttpExchange, query: string): Message {
-    const request = bind(query);
+    const request = parseQuery(query);
     const lastEventId = req.headers["last-event-id"];
     if (typeof lastEventId === "string" && lastEventId !== "")
       Object.assign(request, { [lastEventIdName]: lastEventId });

@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { createRestJsonPrinter } from "../codec/json-printer.js";
 import { memoizeFrozen } from "../codec/messages.js";
 import { getOperation, getStreamOperation, type MountedService } from "../request/mounted-service.js";
-import type { CallOutcome } from "../request/request-context.js";
+import type { CallResponder } from "../request/request-context.js";
 import {
   buildSuccessHeaders,
   createGetHandler,
@@ -22,7 +22,7 @@ import {
 import { buildSharedHeaders, type HeaderList } from "../request/response-headers.js";
 import { type GetRoute, readGetRoutes } from "./annotations.js";
 import { createEventStreamHandler, type EventStreamOptions } from "./event-stream.js";
-import { createQueryBinder } from "./query-binder.js";
+import { createQueryParser } from "./query-parser.js";
 
 /** A JSON text with what its headers need. */
 interface JsonBody {
@@ -117,14 +117,14 @@ export function createRestRoutes(
   return routes;
 }
 
-/** @param fastPath whether plain queries are bound without the general binder, and ordinary responses sent in one write */
+/** @param fastPath whether plain queries are parsed without the general parser, and ordinary responses sent in one write */
 function createUnaryHandler(
   mounted: MountedService,
   { method, responseBody }: GetRoute,
   fastPath: boolean,
 ): PathHandler {
   const operation = getOperation(mounted, method.localName);
-  const bind = createQueryBinder(method.input, { fastPath });
+  const parse = createQueryParser(method.input, { fastPath });
   const print = createRestJsonPrinter(method.output, responseBody);
   const write = memoizeFrozen((message, isMemoized) =>
     toJsonBody(print(message), !Object.isExtensible(message), isMemoized),
@@ -133,7 +133,7 @@ function createUnaryHandler(
     const call = new RestCall(exchange, write, fastPath);
     let request: Message;
     try {
-      request = bind(query);
+      request = parse(query);
     } catch (error) {
       call.fail(error);
       return;
@@ -142,7 +142,7 @@ function createUnaryHandler(
   });
 }
 
-class RestCall implements CallOutcome {
+class RestCall implements CallResponder {
   constructor(
     private readonly exchange: HttpExchange,
     private readonly write: (message: Message) => JsonBody,

@@ -6,7 +6,7 @@ import { acceptsGzip, COMPRESS_MIN_BYTES, gzipCompression } from "../codec/gzip.
 import type { HttpLimits } from "../connection/http-limits.js";
 import { collectBody } from "../request/body.js";
 import { toConnectError } from "../request/error-mapping.js";
-import type { CallOutcome, HttpRequest } from "../request/request-context.js";
+import type { CallResponder, HttpRequest } from "../request/request-context.js";
 import {
   buildSuccessHeaders,
   formatHeaderLines,
@@ -83,7 +83,7 @@ interface CallHeaders {
   readonly deadlineMs: number | undefined;
 }
 
-class ConnectCall implements CallOutcome {
+class ConnectCall implements CallResponder {
   constructor(
     private readonly exchange: HttpExchange,
     private readonly method: UnaryMethod,

@@ -15,7 +15,7 @@ import {
   startBodyTimer,
 } from "../request/body.js";
 import type { InFlightRequests } from "../request/in-flight-requests.js";
-import type { CallOutcome, RequestContext } from "../request/request-context.js";
+import type { CallResponder, RequestContext } from "../request/request-context.js";
 import { noteSharedBody } from "../request/response.js";
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
@@ -82,7 +82,7 @@ export class GrpcFastPath {
   }
 }
 
-class GrpcCall implements CallOutcome {
+class GrpcCall implements CallResponder {
   constructor(
     private readonly stream: ServerHttp2Stream,
     readonly context: RequestContext,

@@ -1,5 +1,5 @@
 import type { Worker } from "node:cluster";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import { createThrottledScrape, type MetricsJson, mergeCumulativeMetrics, renderMetricsText } from "./exposition.js";
 
 // Several workers share one port, so a scrape reaches any of them and must return the metrics of all: the worker asks the
@@ -73,7 +73,7 @@ function collectFrom(worker: Worker, entry: WorkerEntry): Promise<void> {
     entry.onReply = resolve;
   });
   if (!sendToWorker(worker, { type: "collect-metrics" })) entry.onReply();
-  return withTimeout(replied, WORKER_TIMEOUT_MS, undefined);
+  return withTimeoutOrFallback(replied, WORKER_TIMEOUT_MS, undefined);
 }
 
 /** Returns false if the worker cannot be reached. */
@@ -102,7 +102,7 @@ export function createWorkerMetricsClient(collectJson: () => Promise<MetricsJson
     const id = lastId;
     const answered = new Promise<string | undefined>((resolve) => pending.set(id, resolve));
     send({ type: "request-cluster-metrics", id });
-    const text = await withTimeout(answered, PRIMARY_TIMEOUT_MS, undefined);
+    const text = await withTimeoutOrFallback(answered, PRIMARY_TIMEOUT_MS, undefined);
     pending.delete(id);
     if (text === undefined) throw new Error("the metrics of all workers are unavailable");
     return text;

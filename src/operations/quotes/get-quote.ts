@@ -106,21 +106,21 @@ function toBasicResponse({ slippagePercent }: QuoteRequest, quote: Quote): GetQu
 
 /** Returns the details of a quote as their message: what `create` would return, which takes longer than the quote. */
 function toDetailsMessage(details: QuoteDetails): QuoteDetailsMessage {
-  const { steps, minAmount, liquidity, gas, deliveryTime } = details;
+  const { breakdown, minAmount, liquidity, gas, deliveryTime } = details;
   return {
     $typeName: QuoteDetailsSchema.typeName,
-    amountOut: steps.amountOut.toString(),
-    requiredLiquidity: steps.requiredLiquidity.toString(),
-    bonderFeeRelative: steps.bonderFeeRelative.toString(),
-    adjustedBonderFee: steps.adjustedBonderFee.toString(),
-    destinationTxFee: steps.destinationTxFee.toString(),
-    adjustedDestinationTxFee: steps.adjustedDestinationTxFee.toString(),
-    totalFee: steps.totalFee.toString(),
-    feeBps: steps.feeBps,
-    rate: steps.rate,
-    priceImpact: steps.priceImpact,
-    lpFeeBps: steps.lpFeeBps,
-    lpFees: steps.lpFees.toString(),
+    amountOut: breakdown.amountOut.toString(),
+    requiredLiquidity: breakdown.requiredLiquidity.toString(),
+    bonderFeeRelative: breakdown.bonderFeeRelative.toString(),
+    adjustedBonderFee: breakdown.adjustedBonderFee.toString(),
+    destinationTxFee: breakdown.destinationTxFee.toString(),
+    adjustedDestinationTxFee: breakdown.adjustedDestinationTxFee.toString(),
+    totalFee: breakdown.totalFee.toString(),
+    feeBps: breakdown.feeBps,
+    rate: breakdown.rate,
+    priceImpact: breakdown.priceImpact,
+    lpFeeBps: breakdown.lpFeeBps,
+    lpFees: breakdown.lpFees.toString(),
     limits: {
       $typeName: QuoteLimitsSchema.typeName,
       minAmount: minAmount?.toString() ?? "",

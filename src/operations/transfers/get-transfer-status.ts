@@ -5,7 +5,7 @@ import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import type { TokenPrices } from "../../prices/token-prices.js";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { DetailsFinder } from "../../transfers/details/details-finder.js";
 import { areFinalDetails, type TransferDetails } from "../../transfers/details/transfer-details.js";
@@ -13,7 +13,7 @@ import type { LookupContext, LookupResult } from "../../transfers/sources/transf
 import { isImmutableStatus, type TransferStatus } from "../../transfers/status.js";
 import { getStatusTtlMs, type StatusCache } from "../../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "../operation.js";
-import { parseIsFullView, parseNetwork, parseRpcUrls, parseTransferQuery } from "../parameters.js";
+import { parseIsFullView, parseNetwork, parseRpcUrls, parseTransferIdentifiers } from "../parameters.js";
 import {
   getPriceUsd,
   PRICE_TIMEOUT_MS,
@@ -48,7 +48,7 @@ export function createGetTransferStatus(
   const responder = new StatusResponder(deps);
 
   return (request, context) => {
-    const query = parseTransferQuery(request);
+    const query = parseTransferIdentifiers(request);
     const network = parseNetwork(request.network);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
     const isFull = parseIsFullView(request.view);
@@ -221,5 +221,5 @@ export function warnOfMissingAttestations(
   };
   if (attestations === undefined) return warn("is switched off (ATTESTATION_API_URL)");
   const timeoutMs = Math.min(TIMEOUT_MS, Math.max(0, remainingMs() / 2));
-  return withTimeout<string | undefined>(attestations.findOutage(), timeoutMs, SILENT).then(warn);
+  return withTimeoutOrFallback<string | undefined>(attestations.findOutage(), timeoutMs, SILENT).then(warn);
 }

@@ -12,7 +12,7 @@ import { getStatusTtlMs, type StatusCache } from "../../transfers/status-cache.j
 import type { Withdrawal } from "../../transfers/withdrawals/withdrawal.js";
 import type { WithdrawalFinder } from "../../transfers/withdrawals/withdrawal-finder.js";
 import type { CachePolicy, Operation } from "../operation.js";
-import { parseNetwork, parseRpcUrls, parseTransferQuery } from "../parameters.js";
+import { parseNetwork, parseRpcUrls, parseTransferIdentifiers } from "../parameters.js";
 
 /** How long callers may cache that a transfer was received, once nothing can change that. */
 const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
@@ -36,7 +36,7 @@ export function createGetWithdrawal({
   readonly monotonicNow: () => number;
 }): Operation<GetWithdrawalRequest, GetWithdrawalResponse> {
   return (request, context) => {
-    const query = parseTransferQuery(request);
+    const query = parseTransferIdentifiers(request);
     const network = parseNetwork(request.network);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
     context.addLogFields({ network: network.slug });

@@ -4,7 +4,7 @@ import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { DetailsFinder } from "../../transfers/details/details-finder.js";
 import type { DetailsOutcome } from "../../transfers/details/transfer-details.js";
@@ -144,7 +144,7 @@ function getPrices(
 ): MaybePromise<PriceTable | undefined> {
   const tokens = [...new Set(transfers.map(({ sent }) => sent.token))];
   if (tokens.length === 0) return undefined;
-  return prices.peekTable(tokens) ?? withTimeout(prices.getTable(tokens), timeoutMs, undefined);
+  return prices.peekTable(tokens) ?? withTimeoutOrFallback(prices.getTable(tokens), timeoutMs, undefined);
 }
 
 /** @param outcomes details of the transfers; none for the basic view */

@@ -9,7 +9,7 @@ import {
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { getTokenDecimals } from "../../hop/tokens.js";
 import type { TokenPrices } from "../../prices/token-prices.js";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import type { TransferDetails, TransferLeg } from "../../transfers/details/transfer-details.js";
 import type { TransferStatus } from "../../transfers/status.js";
@@ -30,7 +30,7 @@ export function getPriceUsd(
 ): MaybePromise<number> {
   if (priceUsd !== undefined) return priceUsd;
   const table = prices.peekTable([token]);
-  if (table === undefined) return withTimeout(prices.getUsdPrice(token), getTimeoutMs(), 0);
+  if (table === undefined) return withTimeoutOrFallback(prices.getUsdPrice(token), getTimeoutMs(), 0);
   try {
     return table.getUsdPrice(token);
   } catch {

@@ -1,6 +1,6 @@
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import type { DetailedQuote } from "../quote-engine.js";
-import type { QuoteWithSteps } from "../sdk-engine.js";
+import type { QuoteWithBreakdown } from "../sdk-engine.js";
 import type { QuoteRequest } from "../state/quote-request.js";
 import type { ChainRecording } from "./chain-recording.js";
 
@@ -57,10 +57,10 @@ export function printRequest(request: QuoteRequest): PrintedRequest {
 
 export function toPrintedQuote({
   details,
-  steps = details?.steps,
+  breakdown = details?.breakdown,
   ...quote
-}: DetailedQuote & Partial<QuoteWithSteps>): PrintedQuote {
-  const values = Object.entries({ ...quote, ...steps }).filter(([name]) => !DEADLINES.has(name));
+}: DetailedQuote & Partial<QuoteWithBreakdown>): PrintedQuote {
+  const values = Object.entries({ ...quote, ...breakdown }).filter(([name]) => !DEADLINES.has(name));
   return Object.fromEntries(values.map(([name, value]) => [name, String(value)]));
 }
 

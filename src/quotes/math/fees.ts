@@ -38,8 +38,8 @@ export const CCTP_WAIVED_FEE_MAX = 50_000n;
 const MULTIPLIED_DESTINATIONS = new Set(["ethereum", "optimism", "arbitrum", "nova", "linea", "base"]);
 
 /** Pool fees that the SDK shows, in hundredths of a percent: constants, whatever the pools charge (SDK: getLpFeeBps). */
-const LP_FEE_BPS: Readonly<Record<string, number>> = { polygonzk: 1, nova: 1 };
-const DEFAULT_LP_FEE_BPS = 4;
+const DISPLAYED_LP_FEE_BPS: Readonly<Record<string, number>> = { polygonzk: 1, nova: 1 };
+const DEFAULT_DISPLAYED_LP_FEE_BPS = 4;
 
 const WEI_PER_ETHER = 10n ** 18n;
 /** Minimum bonder fee in US dollars (SDK: minBonderFeeUsd of getBonderFeeAbsolute). */
@@ -61,8 +61,8 @@ export function getSettlementGas(slug: string): bigint {
 }
 
 /** Returns the pool fee that the SDK shows for a chain, in hundredths of a percent (SDK: getLpFeeBps). */
-export function getLpFeeBps(slug: string): number {
-  return LP_FEE_BPS[slug] ?? DEFAULT_LP_FEE_BPS;
+export function getDisplayedLpFeeBps(slug: string): number {
+  return DISPLAYED_LP_FEE_BPS[slug] ?? DEFAULT_DISPLAYED_LP_FEE_BPS;
 }
 
 /**

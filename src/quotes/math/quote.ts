@@ -1,4 +1,4 @@
-import { getLpFeeBps } from "./fees.js";
+import { getDisplayedLpFeeBps } from "./fees.js";
 import { findAmountIn } from "./find-amount-in.js";
 import { createRouteSteps, type RouteSnapshot, type RouteSteps } from "./route-snapshot.js";
 import { CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX, SwapRevertError } from "./stable-swap.js";
@@ -14,8 +14,8 @@ export interface Quote {
   readonly destinationDeadline: number;
 }
 
-/** Intermediate values of a quote, with the names of the SDK's getSendData. Amounts are in the token's smallest unit. */
-export interface QuoteSteps {
+/** The intermediate values of a quote, named as in the SDK's getSendData. Amounts are in the token's smallest unit. */
+export interface QuoteBreakdown {
   readonly amountOut: bigint;
   readonly requiredLiquidity: bigint;
   readonly bonderFeeRelative: bigint;
@@ -71,10 +71,10 @@ export class RouteQuoter {
   /** Returns the quote of an amount with the intermediate values from which it was computed. @throws like `quote` */
   explain(...[amountIn, slippagePercent, nowSeconds, swappedAmount]: Parameters<RouteQuoter["quote"]>) {
     this.#explainer ??= createQuoteExplainer(this.snapshot, this.#steps);
-    const steps = this.#explainer(amountIn, swappedAmount);
-    const { requiredLiquidity: bridgedAmount, amountOut, totalFee: fee } = steps;
+    const breakdown = this.#explainer(amountIn, swappedAmount);
+    const { requiredLiquidity: bridgedAmount, amountOut, totalFee: fee } = breakdown;
     const amounts = { amountIn, bridgedAmount, amountOut, fee };
-    return { quote: buildQuote(this.snapshot, amounts, slippagePercent, nowSeconds), steps };
+    return { quote: buildQuote(this.snapshot, amounts, slippagePercent, nowSeconds), breakdown };
   }
 
   /**
@@ -158,7 +158,7 @@ function applySlippage(amount: bigint, slippagePercent: number): bigint {
  * @param amountOut output of the swap before a CCTP transfer, for USDC.e
  * @throws SwapRevertError when a pool cannot swap the amount
  */
-export type QuoteExplainer = (amountIn: bigint, amountOut?: bigint) => QuoteSteps;
+export type QuoteExplainer = (amountIn: bigint, amountOut?: bigint) => QuoteBreakdown;
 
 /** The amount at whose rate the SDK measures the price impact, in the token's smallest unit. */
 const REFERENCE_AMOUNT = 1000n;
@@ -170,10 +170,9 @@ export function createQuoteExplainer(snapshot: RouteSnapshot, steps: RouteSteps)
   /** The SDK's rate of an output: rounded down to the token's decimals. */
   const computeRate = (amountIn: bigint, amountOut: bigint) => toNumber((amountOut * one) / amountIn, decimals);
   const referenceRate = isCctp ? 0 : computeReferenceRate(steps, computeRate);
-  const lpFeeBps = isCctp ? 0 : getLpFeeBps(snapshot.destinationSlug);
-  const totalLpFeeBps = isCctp
-    ? 0n
-    : BigInt((snapshot.sourceIsL1 ? 0 : getLpFeeBps(snapshot.sourceSlug)) + (snapshot.destinationIsL1 ? 0 : lpFeeBps));
+  const lpFeeBps = isCctp ? 0 : getDisplayedLpFeeBps(snapshot.destinationSlug);
+  const sourceLpFeeBps = isCctp || snapshot.sourceIsL1 ? 0 : getDisplayedLpFeeBps(snapshot.sourceSlug);
+  const totalLpFeeBps = BigInt(sourceLpFeeBps + (snapshot.destinationIsL1 ? 0 : lpFeeBps));
   return (amountIn, swappedAmount) => {
     const requiredLiquidity = steps.bridge(amountIn);
     const amountOut = swappedAmount ?? steps.payOut(requiredLiquidity);

@@ -1,6 +1,6 @@
 import type { ChainClient } from "../../chain/chain-client.js";
 import type { Chain } from "../../hop/networks.js";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { BatchLoader, loadJointly } from "./batch-loader.js";
@@ -216,7 +216,7 @@ export class ChainStateCache {
     const staleState = findStaleState(subscription, now);
     if (staleState === undefined) return refreshedState;
     const waitMs = computeStaleWaitMs(subscription, staleState, readStartedAt, now);
-    if (waitMs > 0) return withTimeout(refreshedState, waitMs, staleState);
+    if (waitMs > 0) return withTimeoutOrFallback(refreshedState, waitMs, staleState);
     refreshedState.catch(() => {});
     return staleState;
   }

@@ -1,4 +1,4 @@
-import { STALLED_POLL_MS } from "../../chain/heads/chain-heads.js";
+import { STALLED_POLL_MS } from "../../chain/heads/head-tracker.js";
 import type { Chain } from "../../hop/networks.js";
 import type { ChainState } from "./chain-state.js";
 import type { ReadSet } from "./read-set.js";

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { LRUCache } from "lru-cache";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../chain/chain-client.js";
 import { type NetworkChainClients, usesCustomEndpoints } from "../../chain/chains.js";
-import { type ChainHeads, getHeads } from "../../chain/heads/chain-heads.js";
+import { getHeadTracker, type HeadTracker } from "../../chain/heads/head-tracker.js";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
@@ -261,14 +261,14 @@ interface QueuedCall {
 
 class JoiningClient implements ChainClient {
   readonly slug: string;
-  readonly heads: ChainHeads;
+  readonly heads: HeadTracker;
   readonly #client: ChainClient;
   readonly #signal: AbortSignal;
   #queue: QueuedCall[] = [];
 
   constructor(client: ChainClient, signal: AbortSignal) {
     this.slug = client.slug;
-    this.heads = getHeads(client);
+    this.heads = getHeadTracker(client);
     this.#client = client;
     this.#signal = signal;
   }

@@ -11,7 +11,7 @@ import {
 import { ServiceError } from "../../errors.js";
 import type { Chain } from "../../hop/networks.js";
 import { decodeSentEvent } from "../../hop/transfer-events.js";
-import { withTimeout } from "../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import type { ResumableLogScanner } from "../sources/chain/resumable-log-scanner.js";
 import type { LookupContext } from "../sources/transfer-source.js";
 import type { SentTransfer, TransferStatus } from "../status.js";
@@ -62,7 +62,7 @@ export function createDetailsReader(logScanner: ResumableLogScanner, finality: F
     block: { readonly number: number; readonly timestamp: number },
     { signal, remainingMs }: LookupContext,
   ): Promise<boolean> {
-    return withTimeout(finality.isFinal(client, block, signal), getExtrasTimeoutMs(remainingMs), false);
+    return withTimeoutOrFallback(finality.isFinal(client, block, signal), getExtrasTimeoutMs(remainingMs), false);
   }
 
   async function readSource(
@@ -71,7 +71,7 @@ export function createDetailsReader(logScanner: ResumableLogScanner, finality: F
     context: LookupContext,
   ): Promise<TransferLeg> {
     const { source } = status.sent;
-    const { blockNumber, timestamp } = await withTimeout(
+    const { blockNumber, timestamp } = await withTimeoutOrFallback(
       location,
       getExtrasTimeoutMs(context.remainingMs),
       status.sent,

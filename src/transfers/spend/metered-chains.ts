@@ -1,6 +1,6 @@
 import type { ChainClient, RpcCall } from "../../chain/chain-client.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
-import { getHeads } from "../../chain/heads/chain-heads.js";
+import { getHeadTracker } from "../../chain/heads/head-tracker.js";
 import type { LookupBudget, RequestPurpose } from "./lookup-budget.js";
 
 /** Runs a log search when it is its turn. */
@@ -30,7 +30,7 @@ function meterClient(client: ChainClient, budget: Pick<LookupBudget, "spend">, t
   const { slug } = client;
   return {
     slug,
-    heads: getHeads(client),
+    heads: getHeadTracker(client),
     send: (method, params, signal, options) =>
       client.send(method, params, signal, meterCall(slug, { ...options, method, params }, budget)),
     sendBatch: (calls, signal) =>

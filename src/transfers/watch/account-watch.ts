@@ -4,15 +4,15 @@ import { type ChangeMark, decodeAccountToken, encodeAccountToken } from "./resum
 import { MAX_CATCH_UP_SECONDS } from "./transfer-watch.js";
 import { type WatchLife, WatchLifecycle, type WatchSink } from "./watch-lifecycle.js";
 import {
-  type AccountQuery,
   type AccountSnapshot,
-  type AccountTransfer,
+  type AccountSubscription,
   isWaiting,
+  type PresentedTransfer,
   type TransferKey,
   type WatchedAccounts,
 } from "./watched-accounts.js";
 
-export interface AccountWatchRequest extends AccountQuery {
+export interface AccountWatchRequest extends AccountSubscription {
   /** Empty: a new watch. */
   readonly resumeToken: string;
   readonly queryDigest: string;
@@ -217,7 +217,7 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
     this.#beginning = undefined;
   }
 
-  #sendTransfers(key: TransferKey, transfers: readonly AccountTransfer<M>[]): void {
+  #sendTransfers(key: TransferKey, transfers: readonly PresentedTransfer<M>[]): void {
     const { account } = this.#request;
     for (const [index, { status, presented }] of transfers.entries()) {
       const { sent } = status;

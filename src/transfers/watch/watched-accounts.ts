@@ -15,8 +15,8 @@ import type { WatchLookups } from "./watch-lookups.js";
 /** Names the transfers of one transaction that have one ID: from Ethereum there may be several. */
 export type TransferKey = Pick<ChangedTransfer, "transferId" | "transactionHash">;
 
-/** What a watch of an account names. */
-export interface AccountQuery {
+/** What a watch of an account asks for: whose transfers, in which view, and for which caller. */
+export interface AccountSubscription {
   readonly network: Network;
   /** Address of senders and recipients, lower-case hex. */
   readonly account: string;
@@ -24,8 +24,8 @@ export interface AccountQuery {
   readonly caller: string;
 }
 
-/** A transfer as the index knows it, with the message that says so. */
-export interface AccountTransfer<M> {
+/** A transfer as the index knows it, in the form in which callers get it. */
+export interface PresentedTransfer<M> {
   readonly status: TransferStatus;
   readonly presented: Presented<M>;
 }
@@ -68,7 +68,7 @@ export class WatchedAccounts<M> implements IndexChangeListener {
   /** Fingerprints of what was sent last of transfers that can still change. What it has lost may be sent again. */
   readonly #sent = new LRUCache<number, number>({ max: MAX_SENT });
   readonly #unsent = new FairQuota(() => MAX_UNSENT_STATES);
-  readonly #transfers: SharedReads<readonly AccountTransfer<M>[]>;
+  readonly #transfers: SharedReads<readonly PresentedTransfer<M>[]>;
   readonly #snapshots: SharedReads<AccountSnapshot>;
 
   constructor({
@@ -91,7 +91,7 @@ export class WatchedAccounts<M> implements IndexChangeListener {
     this.history = history;
     this.now = now;
     history.addListener(this);
-    this.#transfers = new SharedReads<readonly AccountTransfer<M>[]>(closing, now, {
+    this.#transfers = new SharedReads<readonly PresentedTransfer<M>[]>(closing, now, {
       maxSize: MAX_BYTES,
       measure: sumBytes,
     });
@@ -132,14 +132,14 @@ export class WatchedAccounts<M> implements IndexChangeListener {
    * Returns the present states of transfers; none if the index does not have them (any more). Rejects if it cannot be read, and
    * when the signal aborts: the read ends when nobody waits for it any more.
    */
-  find(key: TransferKey, query: AccountQuery, signal: AbortSignal): Promise<readonly AccountTransfer<M>[]> {
+  find(key: TransferKey, query: AccountSubscription, signal: AbortSignal): Promise<readonly PresentedTransfer<M>[]> {
     const { isFull, caller } = query;
     const read = (waiters: Waiters) => this.#readTransfers(key, query, waiters);
     return this.#transfers.find(getCacheKey(isFull, toText(key)), { caller, signal }, read);
   }
 
   /** Finds out which transfers a watch of an account begins with. Rejects as `find`. */
-  readSnapshot(query: AccountQuery, signal: AbortSignal): Promise<AccountSnapshot> {
+  readSnapshot(query: AccountSubscription, signal: AbortSignal): Promise<AccountSnapshot> {
     const { isFull, account, caller } = query;
     const cacheKey = getCacheKey(isFull, account);
     const known = this.#snapshots.getKnown(cacheKey);
@@ -167,14 +167,18 @@ export class WatchedAccounts<M> implements IndexChangeListener {
     return !isSame;
   }
 
-  async #readTransfers(key: TransferKey, query: AccountQuery, waiters: Waiters): Promise<AccountTransfer<M>[]> {
+  async #readTransfers(
+    key: TransferKey,
+    query: AccountSubscription,
+    waiters: Waiters,
+  ): Promise<PresentedTransfer<M>[]> {
     const statuses = await this.#lister.find(key.transferId, key.transactionHash, toRequester(waiters));
     return Promise.all(
       statuses.map(async (status) => ({ status, presented: await this.#lookups.present(status, query, waiters) })),
     );
   }
 
-  async #readSnapshot({ account, isFull }: AccountQuery, waiters: Waiters): Promise<AccountSnapshot> {
+  async #readSnapshot({ account, isFull }: AccountSubscription, waiters: Waiters): Promise<AccountSnapshot> {
     const { newestOrder: order, generation } = this.history;
     const limit = isFull ? SEARCHED_TRANSFERS.full : SEARCHED_TRANSFERS.basic;
     const filter = { account, ...ANY_TRANSFER };
@@ -252,7 +256,7 @@ function toText({ transactionHash, transferId }: TransferKey): string {
   return `${transactionHash} ${transferId}`;
 }
 
-function sumBytes(transfers: readonly AccountTransfer<unknown>[]): number {
+function sumBytes(transfers: readonly PresentedTransfer<unknown>[]): number {
   const getBytes = ({ otherTransferIds }: TransferStatus): number =>
     BYTES_PER_STATE + otherTransferIds.length * BYTES_PER_OTHER_TRANSFER;
   return transfers.reduce((sum, { status }) => sum + getBytes(status), 0);

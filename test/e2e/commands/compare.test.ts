@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { computeQuote, computeSdkQuote } from "../../../src/quotes/compare/compare-quotes.js";
+import { computeQuote, computeSdkQuote } from "../../../src/quotes/compare/compare-engines.js";
 import type { ComparisonCase } from "../../../src/quotes/compare/comparison-case.js";
 import { readRequest, replaySources } from "../../support/reference/replay-case.js";
 import { buildService } from "../../support/service/build-service.js";

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { ScalarType } from "@bufbuild/protobuf";
 import { file_hop_bridge_v1_bridge } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
-import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
+import { createQueryParser } from "../../../src/http/rest/query-parser.js";
 import { getTestMessage } from "../../unit/http/support/test-contract.js";
 import { catchDeclared, createByteSource } from "./byte-source.js";
 
 const requests = file_hop_bridge_v1_bridge.messages.filter(({ name }) => name.endsWith("Request"));
 const binders = [...requests, getTestMessage("Plain")].map((schema) => ({
   schema,
-  bindFast: createQueryBinder(schema),
-  bindSlowly: createQueryBinder(schema, { fastPath: false }),
+  bindFast: createQueryParser(schema),
+  bindSlowly: createQueryParser(schema, { fastPath: false }),
 }));
 const MAX_MESSAGE_LENGTH = 500;
 

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
 import { readGetRoutes } from "../../../src/http/rest/annotations.js";
-import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
+import { createQueryParser } from "../../../src/http/rest/query-parser.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
 import { createBatchGetQuotes } from "../../../src/operations/quotes/batch-get-quotes.js";
@@ -70,7 +70,7 @@ export function checkQuery(path: string, query: string): ServiceError | undefine
   const route = readGetRoutes(BridgeService).find((candidate) => candidate.path === path);
   if (route === undefined) throw new Error(`no operation serves ${path}`);
   const operation = operations[route.method.localName as OperationName];
-  return catchRejection(() => operation(createQueryBinder(route.method.input)(query) as never, context));
+  return catchRejection(() => operation(createQueryParser(route.method.input)(query) as never, context));
 }
 
 function catchRejection(call: () => unknown): ServiceError | undefined {

@@ -5,7 +5,7 @@ import { findChain, getNetwork, type NetworkSlug } from "../../../src/hop/networ
 import { findToken } from "../../../src/hop/tokens.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import { type ChainRecording, getCallKey, pinClient } from "../../../src/quotes/compare/chain-recording.js";
-import type { PinnedSources } from "../../../src/quotes/compare/compare-quotes.js";
+import type { PinnedSources } from "../../../src/quotes/compare/compare-engines.js";
 import type { ComparisonCase } from "../../../src/quotes/compare/comparison-case.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EndpointState } from "../../../src/chain/endpoints/endpoint-pool.js";
-import type { ObservedHead } from "../../../src/chain/heads/chain-heads.js";
+import type { ObservedHead } from "../../../src/chain/heads/head-tracker.js";
 import type { DependencyStatus } from "../../../src/observability/dependency-status.js";
 import { createProbes, describeReachability } from "../../../src/observability/probes.js";
 

@@ -6,7 +6,7 @@ import type { Liquidity } from "../../../src/quotes/state/route-liquidity.js";
 
 const explained = {
   quote: { amountIn: 1_000n },
-  steps: { requiredLiquidity: 990n },
+  breakdown: { requiredLiquidity: 990n },
 } as ReturnType<RouteQuoter["explain"]>;
 const feeInputs = {
   delivery: { gasPrice: 7n, gas: 100_000n, l1Fee: 5n },
@@ -45,8 +45,8 @@ function createDetails(options: Options = {}): QuoteDetails {
   return createQuoteDetails(explained, inputs, options.swapReadAtSeconds ?? 1_000, deliveryTime);
 }
 
-test("the details of a quote have its steps, its smallest amount and the time of deliveries", () => {
-  expect(createDetails()).toMatchObject({ steps: explained.steps, minAmount: 3n, deliveryTime });
+test("the details of a quote have its breakdown, its smallest amount and the time of deliveries", () => {
+  expect(createDetails()).toMatchObject({ breakdown: explained.breakdown, minAmount: 3n, deliveryTime });
 });
 
 describe("the inputs of a quote", () => {

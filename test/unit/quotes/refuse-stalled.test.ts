@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
-import type { BlockReading } from "../../../src/chain/heads/chain-heads.js";
+import type { BlockReading } from "../../../src/chain/heads/head-tracker.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";

@@ -1,7 +1,7 @@
 import { utils } from "ethers";
 import { describe, expect, test, vi } from "vitest";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
-import type { BlockReading } from "../../../src/chain/heads/chain-heads.js";
+import type { BlockReading } from "../../../src/chain/heads/head-tracker.js";
 import { ServiceError } from "../../../src/errors.js";
 import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../src/hop/networks.js";

@@ -3,7 +3,7 @@ import { readReceipt, readRequiredReceipt, readSender } from "../../../chain/rea
 import { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Network } from "../../../hop/networks.js";
 import { decodeReceivedEvent } from "../../../hop/transfer-events.js";
-import { withTimeout } from "../../../resilience/abort-scope.js";
+import { withTimeoutOrFallback } from "../../../resilience/abort-scope.js";
 import {
   buildTransferStatus,
   isCctpNonce,
@@ -150,9 +150,11 @@ export class ChainSource implements TransferSource {
     const timeoutMs = Math.min(Math.max(MIN_DETAILS_TIMEOUT_MS, elapsedMs?.() ?? 0), remainingMs() / 2);
     const sendBlock = { number: sent.blockNumber, timestamp: sent.timestamp };
     const [bonder, isSendFinal, isDeliveryFinal] = await Promise.all([
-      isBond ? withTimeout(readSender(destination, transactionHash, signal), timeoutMs, undefined) : undefined,
-      withTimeout(this.#finality.isFinal(source, sendBlock, signal), timeoutMs, false),
-      withTimeout(this.#finality.isFinal(destination, { number: blockNumber }, signal), timeoutMs, false),
+      isBond
+        ? withTimeoutOrFallback(readSender(destination, transactionHash, signal), timeoutMs, undefined)
+        : undefined,
+      withTimeoutOrFallback(this.#finality.isFinal(source, sendBlock, signal), timeoutMs, false),
+      withTimeoutOrFallback(this.#finality.isFinal(destination, { number: blockNumber }, signal), timeoutMs, false),
     ]);
     const isComplete = !isBond || bonder !== undefined;
     return buildTransferStatus(

@@ -10,7 +10,7 @@ import {
   encodeTopic,
   encodeUsedNoncesCall,
 } from "../../../hop/transfer-events.js";
-import { createAbortScope, withTimeout } from "../../../resilience/abort-scope.js";
+import { createAbortScope, withTimeoutOrFallback } from "../../../resilience/abort-scope.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";
 import type { SearchContext } from "./search-context.js";
 import type { ParsedSend } from "./transfer-logs.js";
@@ -44,7 +44,7 @@ export async function findDelivery(
   const scope = createAbortScope(signal);
 
   async function searchLog(newestLogs: Promise<LogPage | undefined>, timeoutMs: number): Promise<Log | undefined> {
-    const newest = await withTimeout(newestLogs, timeoutMs / 2, undefined);
+    const newest = await withTimeoutOrFallback(newestLogs, timeoutMs / 2, undefined);
     const log = newest?.logs.find(isDelivery);
     // Missing although the whole chain was searched: the node has not indexed the log yet.
     if (log !== undefined || newest?.range.from === 0) return log;
@@ -77,12 +77,14 @@ export async function findDelivery(
     });
     if (flag === 0n) {
       // The logs may come from a later block or from an endpoint that is further ahead.
-      const newest = await withTimeout<LogPage | undefined>(newestLogs, 0, undefined);
+      const newest = await withTimeoutOrFallback<LogPage | undefined>(newestLogs, 0, undefined);
       const log = newest?.logs.find(isDelivery);
       return log && { log };
     }
     const timeoutMs = Math.min(Math.max(MIN_LOG_TIMEOUT_MS, elapsedMs?.() ?? 0), remainingMs() / 2);
-    return { log: await withTimeout<Log | undefined>(searchLog(newestLogs, timeoutMs), timeoutMs, undefined) };
+    return {
+      log: await withTimeoutOrFallback<Log | undefined>(searchLog(newestLogs, timeoutMs), timeoutMs, undefined),
+    };
   } finally {
     scope.cancel();
   }

@@ -21,7 +21,7 @@ function createLimitedPool(nodes: readonly RpcNodeStub[]) {
   const limits = { mainnet: new Map([["optimism", { maxBlockAgeMs: 120_000, blockTimeMs: 2_000 }]]) };
   const startMs = Date.now() - clock.ms;
   const clocks = { now: () => startMs + clock.ms, monotonicNow: () => clock.ms };
-  const heads = new BlockAgeMonitor({ limits, clocks }).getHeads("mainnet", "optimism");
+  const heads = new BlockAgeMonitor({ limits, clocks }).getHeadTracker("mainnet", "optimism");
   return { ...createPoolOn(nodes, { heads, now: () => clock.ms }), heads, clock };
 }
 
@@ -159,5 +159,5 @@ test("a caller's endpoint tells nothing about the clock or the age of a chain", 
     { caller: "192.0.2.7", signal },
   );
   expect(block).toEqual(node.head);
-  expect(blockAges.getHeads("mainnet", "optimism").getNewest()).toBeUndefined();
+  expect(blockAges.getHeadTracker("mainnet", "optimism").getNewest()).toBeUndefined();
 });

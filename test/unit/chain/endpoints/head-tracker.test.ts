@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
 import { ChainClock } from "../../../../src/chain/heads/chain-clock.js";
-import { ChainHeads } from "../../../../src/chain/heads/chain-heads.js";
+import { HeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const head = (number: number, timestamp: number) => ({
@@ -158,7 +158,7 @@ describe("endpoints of different latency", () => {
   /** Returns whether each is behind. Both are asked at the same time; the second one reports later. */
   function compare(quick: [number, number], slow: [number, number], latencyMs: number): readonly boolean[] {
     const clock = { ms: 0 };
-    const heads = new ChainHeads(new ChainClock({ now: Date.now, monotonicNow: () => clock.ms }));
+    const heads = new HeadTracker(new ChainClock({ now: Date.now, monotonicNow: () => clock.ms }));
     heads.record("quick", { number: quick[0], timestamp: quick[1] }, 0);
     clock.ms = latencyMs;
     heads.record("slow", { number: slow[0], timestamp: slow[1] }, 0);

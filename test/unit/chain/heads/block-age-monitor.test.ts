@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { BlockAgeMonitor, type StallEvent } from "../../../../src/chain/heads/block-age-monitor.js";
 import type { ClockEstimate } from "../../../../src/chain/heads/chain-clock.js";
-import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
+import { STATE_SOURCE } from "../../../../src/chain/heads/head-tracker.js";
 
 const MINUTE = 60_000;
 const START_MS = 1_795_000_000_000;
@@ -21,7 +21,7 @@ function setup() {
   /** Begins a read of a block of this age, and returns a function that ends it. */
   function beginRead(chain: string, ageMs: number, source = STATE_SOURCE): () => void {
     const [head, readAt] = [{ number: 1, timestamp: (time.ms - ageMs) / 1000 }, monotonicNow()];
-    return () => monitor.getHeads("mainnet", chain).record(source, head, readAt);
+    return () => monitor.getHeadTracker("mainnet", chain).record(source, head, readAt);
   }
   return {
     ...{ monitor, time, onStall, onClock, beginRead },
@@ -218,7 +218,7 @@ describe("a machine that was suspended", () => {
 
 test("a chain without a limit is never stalled", () => {
   const { monitor } = setup();
-  const heads = monitor.getHeads("goerli", "optimism");
+  const heads = monitor.getHeadTracker("goerli", "optimism");
   heads.record(STATE_SOURCE, { number: 1, timestamp: 0 }, 0);
   const block = { timestamp: 0, readAt: 0 };
   expect([monitor.stalledCount(), monitor.isTooOld("goerli", "optimism", block)]).toEqual([0, false]);
@@ -233,7 +233,7 @@ describe("what tells that the clock is wrong", () => {
   function judge(agesSeconds: Readonly<Record<string, number>>) {
     const monitor = new BlockAgeMonitor({ limits, clocks: { now: () => START_MS, monotonicNow: () => 0 } });
     for (const [chain, age] of Object.entries(agesSeconds))
-      monitor.getHeads("mainnet", chain).record(STATE_SOURCE, { number: 1, timestamp: START_MS / 1000 - age }, 0);
+      monitor.getHeadTracker("mainnet", chain).record(STATE_SOURCE, { number: 1, timestamp: START_MS / 1000 - age }, 0);
     const stalled = Object.keys(agesSeconds).filter((chain) => monitor.findStalled("mainnet", chain) !== undefined);
     return { offset: monitor.clock().offsetMs / 1000 + 0, stalled };
   }

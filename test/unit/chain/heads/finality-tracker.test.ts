@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
 import { FinalityTracker } from "../../../../src/chain/heads/finality-tracker.js";
+import { getHeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
@@ -51,7 +51,7 @@ describe("isFinal", () => {
   test("uses what a client with the same cache key has read", async () => {
     const { isFinal, finality, state, client } = setup(() => createHeader(100));
     await isFinal(100);
-    expect(await finality.isFinal({ ...client, heads: getHeads(client) }, { number: 100 }, never)).toBe(true);
+    expect(await finality.isFinal({ ...client, heads: getHeadTracker(client) }, { number: 100 }, never)).toBe(true);
     expect(state.reads).toBe(1);
     expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(true);
     expect(state.reads).toBe(2);

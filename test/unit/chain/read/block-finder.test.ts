@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
+import { getHeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { BlockFinder, searchBlockByTime } from "../../../../src/chain/read/block-finder.js";
 import { createHeader } from "../support/log-chain-stub.js";
 
@@ -54,7 +54,7 @@ describe("findBlockAt", () => {
   test("uses what a client with the same cache key has read", async () => {
     const { blockAt, readsOf, client } = setup();
     await blockAt(60_000_000);
-    const decorated = { ...client, heads: getHeads(client) };
+    const decorated = { ...client, heads: getHeadTracker(client) };
     expect(await readsOf(() => blockAt(60_000_050, decorated))).toBe(0);
     expect(await readsOf(() => blockAt(60_000_050, { ...client }))).toBe(2);
   });

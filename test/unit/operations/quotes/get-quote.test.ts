@@ -79,7 +79,7 @@ const fees = { destinationTxFee: 1n, adjustedDestinationTxFee: 1n, totalFee: 2n,
 
 function createResponse(known: { priceImpact?: number; deliveryTime?: { p50Seconds: number; samples: number } }) {
   const details = {
-    steps: { ...amounts, ...fees, rate: 0.09, priceImpact: known.priceImpact },
+    breakdown: { ...amounts, ...fees, rate: 0.09, priceImpact: known.priceImpact },
     liquidity: { basis: "UNLIMITED", available: undefined },
     isLiquidityAvailable: true,
     deliveryTime: known.deliveryTime && { p90Seconds: 9, ...known.deliveryTime },

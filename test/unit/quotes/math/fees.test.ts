@@ -1,13 +1,13 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { ChainSlug, getLpFeeBps as getSdkLpFeeBps } from "@hop-protocol/sdk";
+import { ChainSlug, getLpFeeBps } from "@hop-protocol/sdk";
 import { beforeAll, describe, expect, test } from "vitest";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import {
   applyFeeMultiplier,
   convertWeiToToken,
   getBondFallbackGas,
-  getLpFeeBps,
+  getDisplayedLpFeeBps,
   getSettlementGas,
 } from "../../../../src/quotes/math/fees.js";
 
@@ -31,7 +31,7 @@ describe("constants equal the SDK's", () => {
     expect(getSettlementGas(slug)).toBe(BigInt(sdk.SettlementGasLimitPerTx[slug] ?? -1));
     const name = Object.entries(ChainSlug).find(([, value]) => value === slug)?.[0] ?? "";
     expect(getBondFallbackGas(slug)).toBe(BigInt(sdk.BondTransferGasLimit[name] ?? 165_000));
-    expect(getLpFeeBps(slug)).toBe(getSdkLpFeeBps({ slug } as Parameters<typeof getSdkLpFeeBps>[0]).toNumber());
+    expect(getDisplayedLpFeeBps(slug)).toBe(getLpFeeBps({ slug } as Parameters<typeof getLpFeeBps>[0]).toNumber());
   });
 
   test("and a chain without a settlement gas cannot be priced", () => {

@@ -90,7 +90,7 @@ describe("a quote", () => {
     expect(quoter.quote(1_000n, 0, NOW)).toMatchObject({ estimatedReceived: 700n });
     expect(quoter.explain(1_000n, 0, NOW, 990n)).toMatchObject({
       quote: quoter.quote(1_000n, 0, NOW, 990n),
-      steps: { amountOut: 990n, totalFee: 300n },
+      breakdown: { amountOut: 990n, totalFee: 300n },
     });
   });
 

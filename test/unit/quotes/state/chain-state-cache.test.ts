@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
-import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
+import { STATE_SOURCE } from "../../../../src/chain/heads/head-tracker.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
@@ -479,7 +479,7 @@ describe("a chain that stops and moves on", () => {
         const state = await run();
         const { block, readAt } = state;
         const head = { number: 1, timestamp: Number(block.timeSeconds) };
-        monitor.getHeads("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
+        monitor.getHeadTracker("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
         return state;
       },
     });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
-import { STATE_SOURCE } from "../../../../src/chain/heads/chain-heads.js";
+import { STATE_SOURCE } from "../../../../src/chain/heads/head-tracker.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState, ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
 import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
@@ -56,7 +56,7 @@ function start(clockOffsetMs = 0, wallOffsetMs = 0) {
   };
   const record = ({ block, readAt }: ChainState): void => {
     const head = { number: 1, timestamp: Number(block.timeSeconds) };
-    monitor.getHeads("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
+    monitor.getHeadTracker("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
   };
   const known = new Set<string>();
   const cache = new ChainStateCache({

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCallResult } from "../../../../src/chain/chain-client.js";
-import { getHeads } from "../../../../src/chain/heads/chain-heads.js";
+import { getHeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { readReceipt } from "../../../../src/chain/read/chain-reads.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { raceAbort } from "../../../../src/resilience/abort-scope.js";
@@ -381,7 +381,7 @@ const own = new AbortController().signal;
 function joinCallsToBase(respond: (methods: readonly string[]) => Promise<readonly RpcCallResult[]>) {
   const base = createTransferChainStub("base");
   const sendBatch = vi.fn<ChainClient["sendBatch"]>((calls) => respond(calls.map(({ method }) => method)));
-  const client = { ...base.client, heads: getHeads(base.client), sendBatch };
+  const client = { ...base.client, heads: getHeadTracker(base.client), sendBatch };
   const chains = joinCalls(createChainAccess([{ ...base, client }], ["base"]), signal);
   return { chains, client, sendBatch };
 }

@@ -8,12 +8,12 @@ import {
   WatchTransfersRequestSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { createQueryBinder } from "../../../../src/http/rest/query-binder.js";
+import { createQueryParser } from "../../../../src/http/rest/query-parser.js";
 import { getTestMessage } from "../support/test-contract.js";
 
-const bindQuote = createQueryBinder(GetQuoteRequestSchema);
+const bindQuote = createQueryParser(GetQuoteRequestSchema);
 const plain = getTestMessage("Plain");
-const bindPlain = createQueryBinder(plain);
+const bindPlain = createQueryParser(plain);
 
 function errorOf(run: () => unknown): { reason: string; field: string | undefined; message: string } {
   try {
@@ -170,19 +170,19 @@ describe("an invalid query", () => {
 });
 
 test("refuses types that queries do not support when it is created", () => {
-  expect(() => createQueryBinder(getTestMessage("Kinds"))).toThrow("has a type that queries do not support");
+  expect(() => createQueryParser(getTestMessage("Kinds"))).toThrow("has a type that queries do not support");
 });
 
 test("leaves out fields that hold messages", () => {
-  const bindNested = createQueryBinder(getTestMessage("Nested"));
+  const bindNested = createQueryParser(getTestMessage("Nested"));
   expect(bindNested("texts=a&texts=&texts=b")).toMatchObject({ texts: ["a", "b"], plain: undefined });
   expect(errorOf(() => bindNested("plain=a"))).toMatchObject({ reason: "UNKNOWN_PARAMETER", field: "plain" });
   expect(errorOf(() => bindNested("plain[x]=a"))).toMatchObject({ reason: "UNKNOWN_PARAMETER", field: "plain[x]" });
 });
 
 describe("repeated parameters and optional numbers of the contract", () => {
-  const bindWatch = createQueryBinder(WatchTransfersRequestSchema);
-  const bindList = createQueryBinder(ListTransfersRequestSchema);
+  const bindWatch = createQueryParser(WatchTransfersRequestSchema);
+  const bindList = createQueryParser(ListTransfersRequestSchema);
 
   test("keep their order, by either name and encoded", () => {
     expect(bindWatch("transferId=a&network=goerli&transferId=%62&transferId=c")).toMatchObject({
@@ -193,9 +193,9 @@ describe("repeated parameters and optional numbers of the contract", () => {
     expect(bindWatch("transferId=")).toMatchObject({ transferId: [] });
   });
 
-  test("are limited together where the binder is told a limit", () => {
-    const bind = createQueryBinder(WatchTransfersRequestSchema, { maxListItems: 3 });
-    const bindAny = createQueryBinder(WatchTransfersRequestSchema);
+  test("are limited together where the parser is told a limit", () => {
+    const bind = createQueryParser(WatchTransfersRequestSchema, { maxListItems: 3 });
+    const bindAny = createQueryParser(WatchTransfersRequestSchema);
     expect(bind("transferId=a&transferId=b&transferHash=c&transferId=&account=d")).toMatchObject({
       transferId: ["a", "b"],
       transferHash: ["c"],

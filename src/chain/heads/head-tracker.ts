@@ -32,8 +32,8 @@ export interface StalledBlock {
   readonly ageMs: number;
 }
 
-/** Largest age of a chain's newest block, and its usual time between blocks, in milliseconds. */
-export interface BlockAgeLimit {
+/** When a chain counts as stalled: largest age of its newest block, and its usual time between blocks, in milliseconds. */
+export interface StallCriteria {
   readonly maxBlockAgeMs: number;
   readonly blockTimeMs: number;
 }
@@ -66,13 +66,13 @@ const MIN_STILL_MS = 15_000;
 const STILL_BLOCKS = 5;
 
 /**
- * What is known about the heads of a chain: those that its endpoints have reported, how old the newest block is, and the
- * final one.
+ * Keeps what is known about the heads of one chain: those that its endpoints have reported, how old the newest block is, and
+ * the final one.
  */
-export class ChainHeads {
+export class HeadTracker {
   final: FinalBlock | undefined;
   readonly #clock: ChainClock;
-  readonly #limit: BlockAgeLimit | undefined;
+  readonly #criteria: StallCriteria | undefined;
   readonly #onRecord: () => void;
   /** The last head of each source. */
   readonly #reports = new Map<string, ReportedHead>();
@@ -80,12 +80,12 @@ export class ChainHeads {
   #advancedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param limit undefined: the chain may be stalled
+   * @param criteria undefined: the chain may be stalled
    * @param onRecord called after each new head
    */
-  constructor(clock: ChainClock, limit?: BlockAgeLimit, onRecord: () => void = () => {}) {
+  constructor(clock: ChainClock, criteria?: StallCriteria, onRecord: () => void = () => {}) {
     this.#clock = clock;
-    this.#limit = limit;
+    this.#criteria = criteria;
     this.#onRecord = onRecord;
   }
 
@@ -142,8 +142,8 @@ export class ChainHeads {
 
   /** Returns whether a block was older than the chain's limit when it was read. */
   isTooOld(block: BlockReading): boolean {
-    if (this.#limit === undefined || block.readAt < this.#clock.jumpedAt()) return false;
-    return this.getAgeMs(block) > this.#limit.maxBlockAgeMs;
+    if (this.#criteria === undefined || block.readAt < this.#clock.jumpedAt()) return false;
+    return this.getAgeMs(block) > this.#criteria.maxBlockAgeMs;
   }
 
   /** Returns the age of a block when it was read, in milliseconds. */
@@ -155,7 +155,7 @@ export class ChainHeads {
   getNewest(): NewestBlock | undefined {
     const newest = this.#newest();
     if (newest === undefined) return undefined;
-    const stillMs = Math.max(MIN_STILL_MS, STILL_BLOCKS * (this.#limit?.blockTimeMs ?? 0));
+    const stillMs = Math.max(MIN_STILL_MS, STILL_BLOCKS * (this.#criteria?.blockTimeMs ?? 0));
     return { ...newest, isAdvancing: newest.readAt - this.#advancedAt < stillMs };
   }
 
@@ -172,7 +172,7 @@ export class ChainHeads {
 
   /** Returns whether the chain has a limit, and none of its blocks has been read for this long, in milliseconds. */
   needsRead(afterMs: number): boolean {
-    if (this.#limit === undefined) return false;
+    if (this.#criteria === undefined) return false;
     return this.#clock.monotonicNow() - (this.#newest()?.readAt ?? Number.NEGATIVE_INFINITY) > afterMs;
   }
 
@@ -211,11 +211,11 @@ export function parseHead(block: unknown): ChainHead | undefined {
 }
 
 const REAL_CLOCKS: Clocks = { now: Date.now, monotonicNow };
-const headsByClient = new WeakMap<object, ChainHeads>();
+const headsByClient = new WeakMap<object, HeadTracker>();
 
-/** Returns the heads that a client's endpoints have reported. A client on a caller's endpoint has its own. */
-export function getHeads(client: { readonly heads?: ChainHeads }): ChainHeads {
-  const heads = client.heads ?? headsByClient.get(client) ?? new ChainHeads(new ChainClock(REAL_CLOCKS));
+/** Returns the tracker of the heads that a client's endpoints report. A client on a caller's endpoint has its own. */
+export function getHeadTracker(client: { readonly heads?: HeadTracker }): HeadTracker {
+  const heads = client.heads ?? headsByClient.get(client) ?? new HeadTracker(new ChainClock(REAL_CLOCKS));
   if (client.heads === undefined) headsByClient.set(client, heads);
   return heads;
 }

@@ -19,7 +19,7 @@ import type { OffChainSources } from "./off-chain-sources.js";
 
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
-export interface ComposeQuotesOptions {
+export interface ComposeQuoteEngineOptions {
   readonly config: Config;
   readonly chains: ChainClients;
   /** undefined: no chain has a limit. */
@@ -36,7 +36,7 @@ export interface ComposeQuotesOptions {
 }
 
 /** Creates the quote engine with everything it needs. `countActiveRoutes` counts the routes whose chain state is refreshed. */
-export function composeQuotes(options: ComposeQuotesOptions) {
+export function composeQuoteEngine(options: ComposeQuoteEngineOptions) {
   const { config, chains, blockAges, offChainSources, limiter, clocks, metrics, sharedCache, deliveryTimes } = options;
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: (network: NetworkSlug) => chains.forNetwork(network) };
@@ -87,7 +87,7 @@ export function composeQuotes(options: ComposeQuotesOptions) {
 
 /** Counts and traces reads of chain state by outcome, unless this process stops, and records what each tells. */
 function observeReads(
-  { metrics, tracing }: ComposeQuotesOptions,
+  { metrics, tracing }: ComposeQuoteEngineOptions,
   recordState: (network: NetworkSlug, chain: string, state: ChainState) => void,
   stopping: AbortSignal,
 ): OnChainStateRead {

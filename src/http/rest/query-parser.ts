@@ -4,7 +4,7 @@ import { findNearestName } from "../../nearest-name.js";
 import { createMessageFactory, isUint32 } from "../codec/messages.js";
 
 /** Reads a request message from a query. Throws a ServiceError that names the invalid parameter. */
-export type QueryBinder = (query: string) => Message;
+export type QueryParser = (query: string) => Message;
 
 /** Parameters that are accepted and ignored: clients of older servers send them. */
 const IGNORED_PARAMETERS: ReadonlySet<string> = new Set(["refresh"]);
@@ -63,7 +63,7 @@ interface QueryParameter {
   assign(fields: Fields, value: unknown, key: string): void;
 }
 
-/** A parameter that the fast path binds. */
+/** A parameter that the fast path parses. */
 interface FastParameter {
   /** A name of the parameter, with the equals sign. */
   readonly prefix: string;
@@ -80,14 +80,14 @@ interface ReceivedParameter {
 }
 
 /**
- * Creates a binder for one request type. Fields that hold messages are left out.
+ * Creates a parser for one request type. Fields that hold messages are left out.
  *
  * Fields go by their lowerCamelCase name or their declared name; a map entry is `name[key]=value`; a list repeats its
  * name. A parameter with an empty text counts as absent.
- * @param options `fastPath: false` makes the general binder read every query; `maxListItems` limits the items of all
+ * @param options `fastPath: false` makes the general parser read every query; `maxListItems` limits the items of all
  *   lists together, 0 does not
  */
-export function createQueryBinder(schema: DescMessage, { fastPath = true, maxListItems = 0 } = {}): QueryBinder {
+export function createQueryParser(schema: DescMessage, { fastPath = true, maxListItems = 0 } = {}): QueryParser {
   const parameters = new Map<string, QueryParameter>();
   for (const field of schema.fields) {
     // Messages have no form in a query: their parameters are unknown.
@@ -97,14 +97,14 @@ export function createQueryBinder(schema: DescMessage, { fastPath = true, maxLis
   }
   const lists = schema.fields.filter((field) => field.fieldKind === "list" && field.message === undefined);
   const newMessage = createMessageFactory(schema);
-  const bindFast = fastPath ? createFastPathBinder(parameters, newMessage) : undefined;
+  const parseFast = fastPath ? createFastPathParser(parameters, newMessage) : undefined;
   return (query) => {
-    const bound = bindFast?.(query);
-    if (bound !== undefined) return bound;
+    const parsed = parseFast?.(query);
+    if (parsed !== undefined) return parsed;
     const message = newMessage();
     const received = new Map<string, ReceivedParameter>();
     for (const pair of query.split("&")) {
-      if (pair !== "") bindPair(pair, parameters, message as unknown as Fields, received);
+      if (pair !== "") parsePair(pair, parameters, message as unknown as Fields, received);
     }
     if (maxListItems > 0) assertListItems(message as unknown as Fields, lists, maxListItems);
     return message;
@@ -112,10 +112,10 @@ export function createQueryBinder(schema: DescMessage, { fastPath = true, maxLis
 }
 
 /**
- * Creates a binder for plain queries: singular parameters, each once, nothing encoded and nothing invalid. It returns
+ * Creates a parser for plain queries: singular parameters, each once, nothing encoded and nothing invalid. It returns
  * undefined for any other query.
  */
-function createFastPathBinder(
+function createFastPathParser(
   parameters: ReadonlyMap<string, QueryParameter>,
   newMessage: () => Message,
 ): (query: string) => Message | undefined {
@@ -156,7 +156,7 @@ function createFastPathBinder(
   };
 }
 
-function bindPair(
+function parsePair(
   pair: string,
   parameters: ReadonlyMap<string, QueryParameter>,
   fields: Fields,

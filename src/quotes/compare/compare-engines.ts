@@ -51,7 +51,7 @@ const CALLER = "comparison";
  * @returns both quotes with all that they were computed from
  * @throws ServiceError UPSTREAM_UNAVAILABLE when a chain or another source does not respond
  */
-export async function compareQuotes(
+export async function compareEngines(
   request: QuoteRequest,
   { chains, settings, prices, attestations }: ComparisonSources,
   versions: ComparisonCase["versions"],
