@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from "node:http2";
 import { ServiceError } from "../errors.js";
 import type { OverloadManager } from "./admission/overload-manager.js";
 import type { RequestAdmission } from "./admission/request-admission.js";
@@ -33,6 +34,7 @@ export class Dispatcher {
   readonly #requests: InFlightRequests;
   readonly #admission: RequestAdmission;
   readonly #overload: OverloadManager;
+  readonly #fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
 
   constructor(
     routes: ReadonlyMap<string, HttpRoute>,
@@ -52,8 +54,14 @@ export class Dispatcher {
     this.#overload = overload;
   }
 
-  /** Serves a request; `fallback` if the fast path began it on its stream. */
-  dispatch(req: HttpRequest, res: HttpResponse, fallback?: StreamFallback): void {
+  /** Goes on with a stream that the fast path began when its request is dispatched. */
+  continueStream(stream: ServerHttp2Stream, fallback: StreamFallback): void {
+    this.#fallbacks.set(stream, fallback);
+  }
+
+  /** Serves a request. A function of its own, for the events of a server. */
+  readonly dispatch = (req: HttpRequest, res: HttpResponse): void => {
+    const fallback = "stream" in req ? this.#fallbacks.get(req.stream) : undefined;
     const context = this.#requests.register(req, res, fallback?.context);
     context.protocol = detectProtocol(req);
     const exchange: HttpExchange = { req, res, context, bufferedBody: fallback?.bufferedBody };
@@ -87,7 +95,7 @@ export class Dispatcher {
       const refuse = isRateLimited && !isStream ? reject : undefined;
       this.#overload.beginInTurn(context, () => this.#serve(exchange, route, query), refuse);
     }
-  }
+  };
 
   #serve(exchange: HttpExchange, route: HttpRoute, query: string): void {
     const { req, context } = exchange;

@@ -11,7 +11,7 @@ import { createHeadersTooLargeError, createUrlTooLongError, RequestAdmission } f
 import { DEFAULT_HTTP_LIMITS, HTTP1_STREAM_CONNECTION_SHARE, type HttpLimits } from "./connection/http-limits.js";
 import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./connection/http1-server.js";
 import { HttpSocketListener } from "./connection/listener.js";
-import { Dispatcher, type StreamFallback } from "./dispatch.js";
+import { Dispatcher } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
 import { identifyCaller } from "./request/caller.js";
 import { toCodeName } from "./request/error-mapping.js";
@@ -93,7 +93,6 @@ export class HttpServer {
   readonly #dispatcher: Dispatcher;
   /** Undefined: plain gRPC calls take the general path, too. */
   readonly #grpc: GrpcFastPath | undefined;
-  readonly #fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
   readonly #listener: HttpSocketListener;
 
   constructor(options: HttpServerOptions) {
@@ -116,8 +115,7 @@ export class HttpServer {
         trustProxy,
         countMoreRequests: rateLimiter && ((context, count) => rateLimiter.countMore(context, count)),
       },
-      () => overload.requestStarted(),
-      () => overload.requestEnded(),
+      overload,
     );
     const services = tracer === undefined ? options.services : options.services.map(traceOperations);
     const { routes, unaryMethods } = this.#createRoutes(services);
@@ -129,9 +127,7 @@ export class HttpServer {
       port,
       limits,
       overload,
-      onRequest: (req, res) => {
-        this.#dispatcher.dispatch(req, res, "stream" in req ? this.#fallbacks.get(req.stream) : undefined);
-      },
+      onRequest: this.#dispatcher.dispatch,
       onStream: (stream, headers, rawHeaders, fallBack) => this.#onStream(stream, headers, rawHeaders, fallBack),
       onProtocolError: (protocolError, socket) => this.#onProtocolError(protocolError, socket),
       identifyCaller: (address, headers) =>
@@ -193,7 +189,7 @@ export class HttpServer {
   ): (() => void) | undefined {
     if (this.#grpc === undefined || this.#admission.exceedsHeaderLimits(rawHeaders)) return undefined;
     return this.#grpc.begin(stream, headers, (context, bufferedBody) => {
-      this.#fallbacks.set(stream, { context, bufferedBody });
+      this.#dispatcher.continueStream(stream, { context, bufferedBody });
       fallBack();
     });
   }

@@ -32,7 +32,6 @@ export const HTTP_CONNECT_METHOD = "CONNECT";
 export interface Http1Options {
   readonly limits: HttpLimits;
   readonly overload: OverloadManager;
-  isDraining(): boolean;
   onRequest(req: IncomingMessage, res: ServerResponse): void;
   /**
    * Called for input that is not valid HTTP/1.1 or that arrived too late. Returns the complete response, after which
@@ -45,6 +44,7 @@ export interface Http1Options {
 export class Http1Server {
   readonly #options: Http1Options;
   readonly #connections = new Map<Duplex, Http1Connection>();
+  #isDraining = false;
   #bursts = 0;
   /** When all connections are no longer throttled; 0: they are not. */
   #alertEndsAt = 0;
@@ -76,20 +76,24 @@ export class Http1Server {
     return connection;
   }
 
+  /** Announces to callers from now on that their connection closes after the response. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
   #serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req;
     const connection = this.#connections.get(socket);
     // After a response with `Connection: close` no further request is served.
     if (connection === undefined || socket.destroyed || connection.latest?.shouldKeepAlive === false) return;
     if (connection.add(res)) this.#noteBurst(connection);
-    const { isDraining, onRequest } = this.#options;
     res.on("close", () => {
       connection.remove(res);
       // A response that began before the drain did not announce the close.
-      if (isDraining()) socket.destroySoon();
+      if (this.#isDraining) socket.destroySoon();
     });
-    if (isDraining()) res.setHeader("Connection", "close");
-    onRequest(req, res);
+    if (this.#isDraining) res.setHeader("Connection", "close");
+    this.#options.onRequest(req, res);
   }
 
   /**

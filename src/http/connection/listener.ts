@@ -71,7 +71,6 @@ export class HttpSocketListener {
   readonly #acceptHttp1: (socket: Socket) => void;
   readonly #emitRequest: (...event: StreamEvent) => void;
   #accepted = 0;
-  #isDraining = false;
   #closed: Promise<void> | undefined;
 
   constructor(options: HttpSocketListenerOptions) {
@@ -81,10 +80,7 @@ export class HttpSocketListener {
     // The HTTP/1.1 server listens: its timeouts run only then. It gets connections back that are known to be HTTP/1.1.
     this.#acceptHttp1 = takeListener(this.#http1, "connection").bind(this.#http1);
     this.#http1.on("connection", (socket: Socket) => this.#accept(socket));
-    this.#http1Server = new Http1Server(this.#http1, {
-      ...options,
-      isDraining: () => this.#isDraining,
-    });
+    this.#http1Server = new Http1Server(this.#http1, options);
     const { onRequest, onProtocolError } = options;
     this.#http2.on("request", onRequest);
     // Node.js has it once there is a listener for requests. It gets the streams that no fast path serves.
@@ -117,7 +113,7 @@ export class HttpSocketListener {
    */
   close(graceMs: number): Promise<void> {
     if (this.#closed === undefined) {
-      this.#isDraining = true;
+      this.#http1Server.drain();
       this.#closed = shutDownGracefully(this.#http1, this.#options.overload, () => this.#accepted, graceMs);
     }
     return this.#closed;
@@ -148,7 +144,7 @@ export class HttpSocketListener {
       deferSessionEnd(session);
       const protocol = new Http2Connection(session, connection, this.#options);
       connection.protocol = protocol;
-      if (this.#isDraining) protocol.closeGracefully();
+      if (this.#closed !== undefined) protocol.closeGracefully();
       // The headers in their flat form are not in Node's types.
       session.on("stream", (stream, headers, flags, ...more: string[][]) =>
         this.#onStream(protocol, [stream, headers, flags, more[0] ?? []]),

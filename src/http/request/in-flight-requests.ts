@@ -2,27 +2,27 @@ import type { EventEmitter } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { OverloadManager } from "../admission/overload-manager.js";
 import { type HttpRequest, type HttpResponse, RequestContext, type RequestContextOptions } from "./request-context.js";
 
 /** How long a caller that has its response may continue to send the request. */
 const LINGER_MS = 1000;
 
+/** Counts the requests in progress. */
+type RequestCounter = Pick<OverloadManager, "requestStarted" | "requestEnded">;
+
 /** The requests whose responses are not complete. */
 export class InFlightRequests {
   readonly #options: RequestContextOptions;
-  readonly #onStart: () => void;
+  readonly #overload: RequestCounter;
   readonly #openByConnection = new WeakMap<EventEmitter, RequestContext[]>();
 
-  /**
-   * @param onStart called when a request begins
-   * @param onEnd called when it ends
-   */
-  constructor(options: RequestContextOptions, onStart: () => void, onEnd: () => void) {
-    this.#onStart = onStart;
+  constructor(options: RequestContextOptions, overload: RequestCounter) {
+    this.#overload = overload;
     this.#options = {
       ...options,
       log(entry, reason) {
-        onEnd();
+        overload.requestEnded();
         options.log(entry, reason);
       },
     };
@@ -104,7 +104,7 @@ export class InFlightRequests {
   }
 
   #openContext(headers: IncomingHttpHeaders, socket: Socket | undefined): RequestContext {
-    this.#onStart();
+    this.#overload.requestStarted();
     return new RequestContext(headers, socket, this.#options);
   }
 
