@@ -23,7 +23,7 @@ import { createListTransfers } from "../operations/transfers/list-transfers.js";
 import { createWatchTransfers } from "../operations/transfers/watch-transfers.js";
 import { withDeadline } from "../operations/with-deadline.js";
 import { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
-import { createTurnClocks, monotonicNow } from "../resilience/clock.js";
+import { createTurnClocks, monotonicNow, SYSTEM_CLOCKS } from "../resilience/clock.js";
 import { FairQuota } from "../resilience/fair-quota.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
@@ -48,9 +48,6 @@ export interface Gateway {
   /** Stops accepting requests, waits a bounded time for those in progress, and closes every connection. */
   stop(): Promise<void>;
 }
-
-/** The clocks of the system. */
-const CLOCKS = { now: () => Date.now(), monotonicNow };
 
 /** Time that requests in progress have to finish after a stop, in addition to the request timeout. */
 const SHUTDOWN_GRACE_MS = 1_000;
@@ -130,10 +127,7 @@ export async function createGateway(
     reads: parts.reads,
     limits: { operationStreams: config.watchMaxStreams || Number.MAX_SAFE_INTEGER },
     fastPaths: options.fastPaths ?? true,
-    log(entry, reason) {
-      metrics.onRequest(entry, reason);
-      logger.logRequest(entry);
-    },
+    log: metrics.countEntries(logger.logRequest),
     tracer: tracing?.callTracer,
     trustProxy: config.trustProxy,
     docsUrl: config.docsUrl,
@@ -230,7 +224,7 @@ async function composeParts({
   const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
   const createQuorum = await loadQuorum(config, (...line) => logger.warn(...line), metrics.quorum);
   const endpoints = { callsPerSecond, endpointNameKey, createQuorum };
-  const turnClocks = createTurnClocks(CLOCKS);
+  const turnClocks = createTurnClocks(SYSTEM_CLOCKS);
   const { chains, blockAges } = composeChains({ config, clocks: turnClocks, metrics, tracing, logger, ...endpoints });
   const clocks = blockAges === undefined ? turnClocks : { ...turnClocks, now: () => blockAges.now() };
   const { cache: sharedCache, redis } = (await composeSharedState(config, logger)) ?? {};
@@ -277,7 +271,7 @@ function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas:
     ),
     getTransferStatus: addDeadline(
       createGetTransferStatus({
-        ...{ chains, blockAges, statusCache, details, attestations, prices, maxTimeoutMs, ...CLOCKS },
+        ...{ chains, blockAges, statusCache, details, attestations, prices, maxTimeoutMs, ...SYSTEM_CLOCKS },
       }),
     ),
     listTransfers: addDeadline(
@@ -291,7 +285,9 @@ function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas:
         monotonicNow,
       }),
     ),
-    getWithdrawal: addDeadline(createGetWithdrawal({ chains, statusCache, withdrawals, maxTimeoutMs, ...CLOCKS })),
+    getWithdrawal: addDeadline(
+      createGetWithdrawal({ chains, statusCache, withdrawals, maxTimeoutMs, ...SYSTEM_CLOCKS }),
+    ),
     listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
     watchTransfers: createWatchTransfers({ watcher }),
   });

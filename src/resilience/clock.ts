@@ -17,6 +17,9 @@ export function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
+/** The clocks of the system. */
+export const SYSTEM_CLOCKS: Clocks = { now: () => Date.now(), monotonicNow };
+
 /** The turn of the event loop, and whether its end is awaited. */
 const turn = { number: 0, endsByImmediate: false };
 

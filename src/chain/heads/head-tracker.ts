@@ -1,4 +1,4 @@
-import { type Clocks, monotonicNow } from "../../resilience/clock.js";
+import { SYSTEM_CLOCKS } from "../../resilience/clock.js";
 import { isQuantity } from "../hex.js";
 import { ChainClock, type NewestBlock } from "./chain-clock.js";
 
@@ -210,12 +210,11 @@ export function parseHead(block: unknown): ChainHead | undefined {
   return { number: Number(number), timestamp: Number(timestamp) };
 }
 
-const REAL_CLOCKS: Clocks = { now: Date.now, monotonicNow };
 const headsByClient = new WeakMap<object, HeadTracker>();
 
 /** Returns the tracker of the heads that a client's endpoints report. A client on a caller's endpoint has its own. */
 export function getHeadTracker(client: { readonly heads?: HeadTracker }): HeadTracker {
-  const heads = client.heads ?? headsByClient.get(client) ?? new HeadTracker(new ChainClock(REAL_CLOCKS));
+  const heads = client.heads ?? headsByClient.get(client) ?? new HeadTracker(new ChainClock(SYSTEM_CLOCKS));
   if (client.heads === undefined) headsByClient.set(client, heads);
   return heads;
 }

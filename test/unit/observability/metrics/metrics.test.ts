@@ -3,8 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import type { DependencyStatus } from "../../../../src/observability/dependency-status.js";
 import type { MetricSources } from "../../../../src/observability/metrics/catalogue.js";
-import { RequestMetrics } from "../../../../src/observability/metrics/instruments.js";
-import { Metrics } from "../../../../src/observability/metrics/metrics.js";
+import { Metrics, RequestMetrics } from "../../../../src/observability/metrics/metrics.js";
 
 const NOW = 1_795_000_000_000;
 const endpoint = (name: string, state: "ok" | "lagging") => ({ endpoint: name, state, head: undefined });
