@@ -26,8 +26,12 @@ import {
   parseToken,
   requireParameter,
 } from "../parameters.js";
-import { warnOfMissingAttestations } from "./get-transfer-status.js";
-import { PRICE_TIMEOUT_MS, toTransferDetailsMessage, toTransferStatusMessage } from "./transfer-message.js";
+import {
+  PRICE_TIMEOUT_MS,
+  toTransferDetailsMessage,
+  toTransferStatusMessage,
+  warnOfMissingAttestations,
+} from "./get-transfer-status.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1_000;

@@ -12,7 +12,7 @@ import {
   PRICE_TIMEOUT_MS,
   toTransferDetailsMessage,
   toTransferStatusMessage,
-} from "./transfer-message.js";
+} from "./get-transfer-status.js";
 
 /** Makes the messages of watched transfers: each once, for all who watch it. */
 export type TransferPresenter = (
