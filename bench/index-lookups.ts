@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../src/resilience/maybe-async.js";
+import type { IndexReader, ReadIndex } from "../src/transfers/index/index-reader.js";
 import { TransferLister } from "../src/transfers/index/list/transfer-lister.js";
-import { openTransferIndex, type TransferIndex } from "../src/transfers/index/transfer-index.js";
+import { openTransferIndex } from "../src/transfers/index/transfer-index.js";
 import { IndexLookup } from "../src/transfers/sources/index-lookup.js";
 import type { LookupContext } from "../src/transfers/sources/transfer-source.js";
 import { createSyntheticIndex } from "./support/synthetic-index.js";
@@ -59,7 +60,8 @@ try {
       reader.findByTransactionHash(hash),
     );
   }
-  const read: TransferIndex["read"] = (query, reading) => index.read(query, reading);
+  const read: ReadIndex<keyof IndexReader> = (query, requester) =>
+    index.database.admit(requester, () => query(index.reader));
   const lookup = new IndexLookup(read, network, () => 0);
   const context: LookupContext = {
     network,
@@ -69,6 +71,7 @@ try {
         throw new Error(`unexpected request to ${slug}`);
       },
     },
+    isPrivate: false,
     caller: "",
     remainingMs: () => 1_000,
     signal: new AbortController().signal,

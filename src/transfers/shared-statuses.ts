@@ -1,4 +1,3 @@
-import { usesCustomEndpoints } from "../chain/chains.js";
 import type { Network } from "../hop/networks.js";
 import { parseShared, printShared, type SharedCache } from "../shared-state/shared-cache.js";
 import type { TransferSource } from "./sources/transfer-source.js";
@@ -28,8 +27,8 @@ export function createSharedResolver(
 ): TransferSource {
   return {
     async resolve(query, context) {
-      const { network, chains } = context;
-      if (usesCustomEndpoints(chains, network.chains.keys())) return resolver.resolve(query, context);
+      const { network } = context;
+      if (context.isPrivate) return resolver.resolve(query, context);
       const key = `status ${network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
       const shared = await cache.get(key);
       const known = shared && parseStatus(shared.text, network);

@@ -1,11 +1,16 @@
 import { LRUCache } from "lru-cache";
-import { usesCustomEndpoints } from "../chain/chains.js";
 import type { Network } from "../hop/networks.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
 import type { IndexLookup } from "./sources/index-lookup.js";
-import type { LookupContext, LookupResult, TransferQuery, TransferSource } from "./sources/transfer-source.js";
+import {
+  copyContext,
+  type LookupContext,
+  type LookupResult,
+  type TransferQuery,
+  type TransferSource,
+} from "./sources/transfer-source.js";
 import { type BudgetExhaustedError, EXHAUSTED_PAUSE_MS, isBudgetExhausted } from "./spend/lookup-budget.js";
 import { isImmutableStatus, type TransferStatus } from "./status.js";
 
@@ -45,11 +50,6 @@ function getNotFoundTtlMs({ chains }: Network): number {
 
 function getKey({ transactionHash, transferId }: TransferQuery, { network }: LookupContext): string {
   return `${network.slug} ${transactionHash ?? ""} ${transferId ?? ""}`;
-}
-
-/** Copies a context whose signal may be created on first access, by a getter that spreading the context would lose. */
-function readSignal(context: LookupContext): LookupContext {
-  return { ...context, signal: context.signal };
 }
 
 /**
@@ -96,8 +96,8 @@ export class StatusCache {
    */
   find(query: TransferQuery, context: LookupContext): MaybePromise<LookupResult> {
     const { index, resolver, limiter } = this.#options;
-    if (usesCustomEndpoints(context.chains, context.network.chains.keys())) {
-      const lookupContext = readSignal(context);
+    if (context.isPrivate) {
+      const lookupContext = copyContext(context);
       return limiter.run(context.caller, lookupContext.signal, () => resolver.resolve(query, lookupContext));
     }
     const key = getKey(query, context);
@@ -140,7 +140,7 @@ export class StatusCache {
     if (miss !== undefined) return undefined;
     const { singleFlight, limiter } = this.#options;
     if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.waiters ?? context.caller);
-    return this.#findShared(key, query, readSignal(context));
+    return this.#findShared(key, query, copyContext(context));
   }
 
   async #findShared(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {

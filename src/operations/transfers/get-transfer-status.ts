@@ -71,8 +71,8 @@ export function createGetTransferStatus(
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
     let details: TransferDetails | undefined;
-    const find = (access: NetworkChainClients): MaybePromise<LookupResult> => {
-      const lookupContext = new CallLookupContext(network, access, remainingMs, context);
+    const find = (customChains?: NetworkChainClients): MaybePromise<LookupResult> => {
+      const lookupContext = new CallLookupContext(network, { chains, customChains }, remainingMs, context);
       const lookup = statusCache.find(query, lookupContext);
       if (!isFull) return lookup;
       return mapMaybeAsync(lookup, (status) => {
@@ -88,7 +88,7 @@ export function createGetTransferStatus(
     const lookup =
       customUrls.size > 0
         ? chains.withCustomEndpoints(network.slug, customUrls, async (access) => find(access), context)
-        : find(chains.forNetwork(network.slug));
+        : find();
     return mapMaybeAsync(lookup, toResponseOrNotFound);
   };
 }
@@ -158,23 +158,40 @@ class StatusResponder {
   }
 }
 
+/** The chains that a call may read. */
+interface ChainAccess {
+  readonly chains: Pick<ChainClients, "forNetwork">;
+  /** Those of the network, with endpoints of the caller; undefined: it has named none. */
+  readonly customChains: NetworkChainClients | undefined;
+}
+
 /**
- * The lookup context of a call. A class, because creating the signal has a cost that cached statuses avoid, and a getter
+ * The lookup context of a call. A class, because its getters have costs that cached and indexed statuses avoid, and a getter
  * in an object literal makes a hidden class for each call: these live, with all that the getter refers to, until the next
  * full garbage collection.
  */
 class CallLookupContext implements LookupContext {
-  readonly caller: string;
+  readonly isPrivate: boolean;
+  readonly #access: ChainAccess;
   readonly #callContext: CallContext;
 
   constructor(
     readonly network: Network,
-    readonly chains: NetworkChainClients,
+    access: ChainAccess,
     readonly remainingMs: () => number,
     callContext: CallContext,
   ) {
-    this.caller = callContext.caller;
+    this.isPrivate = access.customChains !== undefined;
+    this.#access = access;
     this.#callContext = callContext;
+  }
+
+  get chains(): NetworkChainClients {
+    return this.#access.customChains ?? this.#access.chains.forNetwork(this.network.slug);
+  }
+
+  get caller(): string {
+    return this.#callContext.caller;
   }
 
   get signal(): AbortSignal {

@@ -45,7 +45,7 @@ export function createGetWithdrawal({
     const remainingMs = (): number => deadlineAt - monotonicNow();
     const find = async (access: NetworkChainClients): Promise<GetWithdrawalResponse> => {
       const { caller, signal } = context;
-      const lookup = { network, chains: access, caller, signal, remainingMs };
+      const lookup = { network, chains: access, isPrivate: customUrls.size > 0, caller, signal, remainingMs };
       const status = await statusCache.find(query, lookup);
       if (status === undefined)
         throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);

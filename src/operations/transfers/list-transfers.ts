@@ -86,7 +86,8 @@ export function createListTransfers(deps: {
     };
     const readDetails = (answer: Answer): MaybePromise<ListTransfersResponse> => {
       const { caller, signal } = context;
-      const lookup = { network, chains: chains.forNetwork(network.slug), caller, signal, remainingMs };
+      const access = { chains: chains.forNetwork(network.slug), isPrivate: false };
+      const lookup = { network, ...access, caller, signal, remainingMs };
       return mapMaybeAsync(details.find(answer.list.transfers, lookup), (outcomes) => {
         const read = outcomes.flatMap((outcome) => ("details" in outcome ? [outcome.details] : []));
         const warned = warnOfMissingAttestations(read, attestations, context, remainingMs);

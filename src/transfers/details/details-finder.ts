@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { LRUCache } from "lru-cache";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../chain/chain-client.js";
-import { type NetworkChainClients, usesCustomEndpoints } from "../../chain/chains.js";
+import type { NetworkChainClients } from "../../chain/chains.js";
 import { getHeadTracker, type HeadTracker } from "../../chain/heads/head-tracker.js";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
@@ -9,7 +9,7 @@ import type { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { SingleFlight } from "../../resilience/single-flight.js";
 import { Waiters } from "../../resilience/waiters.js";
-import type { LookupContext } from "../sources/transfer-source.js";
+import { copyContext, type LookupContext } from "../sources/transfer-source.js";
 import { isBudgetExhausted, type LookupBudgets } from "../spend/lookup-budget.js";
 import { meterChains } from "../spend/metered-chains.js";
 import { isImmutableStatus, type SentTransfer, type TransferStatus } from "../status.js";
@@ -76,8 +76,8 @@ export class DetailsFinder {
    * @throws ServiceError OVERLOADED or RATE_LIMITED when the chains cannot be read for this caller now
    */
   find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]> {
-    if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
-      return this.#findInTime(statuses, context, (waitContext) => this.#readAll(statuses, waitContext, true));
+    if (context.isPrivate)
+      return this.#findInTime(statuses, context, (waitContext) => this.#readAll(statuses, waitContext));
     const keyed = statuses.map((status) => ({ status, key: createKey(status, context) }));
     const outcomes: DetailsOutcome[] = [];
     for (const { status, key } of keyed) {
@@ -99,7 +99,7 @@ export class DetailsFinder {
     const scope = createAbortScope(context.signal, availableMs - Math.min(DEADLINE_MARGIN_MS, availableMs / 5));
     setMaxListeners(0, scope.signal);
     try {
-      const outcomes = await read({ ...context, signal: scope.signal });
+      const outcomes = await read(copyContext(context, scope.signal));
       return statuses.map((status, index) =>
         this.#addEstimate(status, outcomes[index] ?? { error: tooSlowError(status) }),
       );
@@ -166,7 +166,7 @@ export class DetailsFinder {
     const remainingMs = (): number => deadline - now();
     try {
       if (statuses.length === 0) return [];
-      return await this.#readAll(statuses, { ...context, waiters, signal: scope.signal, remainingMs }, false);
+      return await this.#readAll(statuses, { ...context, waiters, signal: scope.signal, remainingMs });
     } catch (error) {
       if (error !== scope.signal.reason) throw error;
       return [];
@@ -177,13 +177,9 @@ export class DetailsFinder {
   }
 
   /** Reads the details of statuses within one budget and one slot of the limiter. */
-  #readAll(
-    statuses: readonly TransferStatus[],
-    context: LookupContext,
-    isPrivate: boolean,
-  ): Promise<readonly ReadOutcome[]> {
+  #readAll(statuses: readonly TransferStatus[], context: LookupContext): Promise<readonly ReadOutcome[]> {
     const { budgets, limiter } = this.#options;
-    const { signal, waiters } = context;
+    const { signal, waiters, isPrivate } = context;
     const callers = waiters ?? context.caller;
     return limiter.run(callers, signal, async () => {
       const budget = budgets.open(callers, isPrivate);

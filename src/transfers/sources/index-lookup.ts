@@ -1,4 +1,3 @@
-import { usesCustomEndpoints } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import { getCctpDomain } from "../../hop/cctp.js";
 import { type Chain, getPollIntervalMs, type Network } from "../../hop/networks.js";
@@ -149,8 +148,8 @@ export class IndexLookup {
   }
 
   /** Returns whether a lookup is about the indexed chains, read through our own endpoints. */
-  #isApplicable({ network, chains }: LookupContext): boolean {
-    return network === this.#network && !usesCustomEndpoints(chains, this.#network.chains.keys());
+  #isApplicable({ network, isPrivate }: LookupContext): boolean {
+    return network === this.#network && !isPrivate;
   }
 
   /** Returns whether the index has followed a chain up to the present. */

@@ -16,6 +16,8 @@ export interface TransferQuery {
 export interface LookupContext extends Requester {
   readonly network: Network;
   readonly chains: NetworkChainClients;
+  /** Whether the caller has named endpoints of these chains: what they tell is neither kept nor shared. */
+  readonly isPrivate: boolean;
   /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
   /**
@@ -25,6 +27,11 @@ export interface LookupContext extends Requester {
   readonly elapsedMs?: () => number;
   /** Lets a log search skip blocks; absent when every block has to be searched. */
   readonly lastSearchedBlock?: LastSearchedBlock | undefined;
+}
+
+/** Copies a context with what a getter of it may create on first access: spreading it would lose that. */
+export function copyContext(context: LookupContext, signal = context.signal): LookupContext {
+  return { ...context, chains: context.chains, caller: context.caller, signal };
 }
 
 /**

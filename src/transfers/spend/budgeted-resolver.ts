@@ -1,4 +1,3 @@
-import { usesCustomEndpoints } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import { FairSemaphore } from "../../resilience/fair-semaphore.js";
 import {
@@ -26,9 +25,9 @@ export class BudgetedResolver implements TransferSource {
   }
 
   async resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    const { network, chains } = context;
+    const { network, chains, isPrivate } = context;
     const callers = context.waiters ?? context.caller;
-    const budget = this.#budgets.open(callers, usesCustomEndpoints(chains, network.chains.keys()));
+    const budget = this.#budgets.open(callers, isPrivate);
     const takeTurn: SearchTurn = async (chain, signal, search) => {
       if (chains.hasCustomEndpoint(chain)) return search();
       try {

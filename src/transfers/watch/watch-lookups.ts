@@ -84,7 +84,8 @@ export class WatchLookups<M> {
       signal.throwIfAborted();
       const deadline = now() + timeoutMs;
       const remainingMs = (): number => deadline - now();
-      return work({ network, chains: chains.forNetwork(network.slug), caller, waiters, signal, remainingMs });
+      const access = { chains: chains.forNetwork(network.slug), isPrivate: false };
+      return work({ network, ...access, caller, waiters, signal, remainingMs });
     });
   }
 }

@@ -1,5 +1,4 @@
 import { LRUCache } from "lru-cache";
-import { usesCustomEndpoints } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
@@ -33,14 +32,6 @@ interface WithdrawalFinderOptions {
   readonly closing: AbortSignal;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-}
-
-/** On what terms the chains are read. */
-interface ReadTerms {
-  /** Whether a caller's own endpoints are read. */
-  readonly isPrivate: boolean;
-  /** Longest wait for an attestation, in milliseconds. */
-  readonly attestationWaitMs: number;
 }
 
 /** At most two kilobytes each: a proof has ten siblings, a message 248 bytes. */
@@ -87,8 +78,7 @@ export class WithdrawalFinder {
     // each, and none ends it for those who have more.
     const timeClass = Math.floor(Math.log2(Math.max(context.remainingMs(), 1)));
     const attestationWaitMs = 2 ** timeClass * ATTESTATION_SHARE;
-    if (usesCustomEndpoints(context.chains, network.chains.keys()))
-      return limiter.run(caller, signal, () => this.#read(status, context, { isPrivate: true, attestationWaitMs }));
+    if (context.isPrivate) return limiter.run(caller, signal, () => this.#read(status, context, attestationWaitMs));
     // What was read after one observation is not returned as being as new as the next one.
     const key = `${network.slug} ${sent.transactionHash} ${sent.blockNumber} ${sent.logIndex} ${observedAtMs}`;
     const cached = this.#cache.get(key);
@@ -99,16 +89,19 @@ export class WithdrawalFinder {
       const deadline = now() + timeoutMs;
       const shared = { ...context, waiters, signal: waiters.signal, remainingMs: () => deadline - now() };
       const withdrawal = await limiter.run(waiters, waiters.signal, () =>
-        this.#read(status, shared, { isPrivate: false, attestationWaitMs }),
+        this.#read(status, shared, attestationWaitMs),
       );
       this.#cache.set(key, withdrawal, { ttl: getStatusTtlMs(status) });
       return withdrawal;
     });
   }
 
-  /** Reads within one budget, and in time to tell which chain was too slow. */
-  async #read({ sent }: TransferStatus, context: LookupContext, terms: ReadTerms): Promise<Withdrawal> {
-    const { isPrivate, attestationWaitMs } = terms;
+  /**
+   * Reads within one budget, and in time to tell which chain was too slow.
+   * @param attestationWaitMs longest wait for an attestation, in milliseconds
+   */
+  async #read({ sent }: TransferStatus, context: LookupContext, attestationWaitMs: number): Promise<Withdrawal> {
+    const { isPrivate } = context;
     const { budgets, findIndexedTree, attestations, onFailedCheck } = this.#options;
     const budget = budgets.open(context.waiters ?? context.caller, isPrivate);
     const availableMs = context.remainingMs();

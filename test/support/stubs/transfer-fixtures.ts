@@ -1,5 +1,5 @@
 import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js";
-import type { NetworkChainClients } from "../../../src/chain/chains.js";
+import { type NetworkChainClients, usesCustomEndpoints } from "../../../src/chain/chains.js";
 import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type Chain, getNetwork, type Network } from "../../../src/hop/networks.js";
@@ -249,9 +249,11 @@ export function createChainAccess(
 }
 
 export function createLookupContext(more: Partial<LookupContext> = {}): LookupContext {
+  const { network = getNetwork("mainnet"), chains = createChainAccess([]) } = more;
   return {
-    network: getNetwork("mainnet"),
-    chains: createChainAccess([]),
+    network,
+    chains,
+    isPrivate: usesCustomEndpoints(chains, network.chains.keys()),
     caller: "a",
     remainingMs: () => 10_000,
     signal: new AbortController().signal,

@@ -1,4 +1,3 @@
-import { usesCustomEndpoints } from "../../../chain/chains.js";
 import {
   type Log,
   type LogFilter,
@@ -104,9 +103,9 @@ async function searchBackwards(
   { readDeliveryTime, lastSearchedBlock = () => -1 }: SearchHints,
 ): Promise<readonly Log[]> {
   if (filter.address.length === 0) return [];
-  const { network, chains, signal, searchedBlocks } = search;
+  const { network, chains, isPrivate, signal, searchedBlocks } = search;
   const client = chains.getClient(chain.slug);
-  const key = usesCustomEndpoints(chains, network.chains.keys()) ? undefined : `${network.slug} ${chain.slug} ${id}`;
+  const key = isPrivate ? undefined : `${network.slug} ${chain.slug} ${id}`;
   const first = lastSearchedBlock(chain) + 1;
   const from = searchedBlocks.listUnsearched(key, { from: first, to: Number.POSITIVE_INFINITY }).at(-1)?.from ?? first;
   const { logs, range } = await readLogPage(

@@ -511,7 +511,7 @@ test("the context of a lookup has no getters of its own, each of which would mak
   const { call, lookups } = setup();
   call();
   const properties = Object.getOwnPropertyDescriptors(lookups[0]?.context ?? {});
-  expect(Object.keys(properties)).toContain("caller");
+  expect(Object.keys(properties)).toContain("network");
   expect(Object.values(properties).filter(({ get }) => get !== undefined)).toEqual([]);
 });
 

@@ -19,6 +19,7 @@ const chains: NetworkChainClients = {
 const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
   network: getNetwork(network),
   chains,
+  isPrivate: false,
   caller: "a",
   remainingMs: () => 1_000,
   signal: new AbortController().signal,

@@ -331,7 +331,7 @@ test("callers share one read, and a caller's own endpoints are asked anew", asyn
   expect(world.requests).toBe(5);
   const chains = { ...context.chains, hasCustomEndpoint: (slug: string) => slug === "optimism" };
   const status = createStatus({ sent: world.toTransfer(sent), delivery: undefined });
-  await finder.find(status, { ...context, chains });
+  await finder.find(status, { ...context, chains, isPrivate: true });
   expect(world.requests).toBe(10);
 });
 

@@ -80,7 +80,8 @@ async function find(query: Partial<TransferQuery>, overrides: Record<string, Res
   };
   const closing = new AbortController();
   const source = createTestChainSource(() => 12_345, closing.signal);
-  const context = { network: mainnet, chains, caller: "a", remainingMs: () => 10_000, signal: closing.signal };
+  const access = { network: mainnet, chains, isPrivate: false };
+  const context = { ...access, caller: "a", remainingMs: () => 10_000, signal: closing.signal };
   try {
     return await source.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
   } finally {
