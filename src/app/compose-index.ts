@@ -10,6 +10,7 @@ import type { IndexChangeFeed } from "../transfers/index/change-feed.js";
 import type { AvailabilityListener } from "../transfers/index/database/postgres-database.js";
 import { DeliveryTimes } from "../transfers/index/delivery-times.js";
 import type { IndexLocation } from "../transfers/index/index-options.js";
+import type { IndexReader, ReadIndex } from "../transfers/index/index-reader.js";
 import { TransferLister } from "../transfers/index/list/transfer-lister.js";
 import type { IndexCoverage } from "../transfers/index/row-mapping.js";
 import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
@@ -39,7 +40,10 @@ export class IndexModule {
     this.#chains = chains;
     this.#blockTimes = blockTimes;
     this.#logger = logger;
-    const read: TransferIndex["read"] = (query, reading) => this.#requireIndex().read(query, reading);
+    const read: ReadIndex<keyof IndexReader> = (query, requester) => {
+      const { database, reader } = this.#requireIndex();
+      return database.admit(requester, () => query(reader));
+    };
     this.lookup = new IndexLookup(read, this.#network, Date.now);
     this.lister = new TransferLister(read, this.#network);
     this.deliveryTimes = new DeliveryTimes(

@@ -17,6 +17,7 @@ const MAX_QUOTED_CHARS = 64;
 export const MAX_LISTED_MESSAGES = 100;
 const VIEWS = ["BASIC", "FULL"] as const;
 const NO_URLS: ReadonlyMap<string, string> = new Map();
+const NETWORKS: ReadonlyMap<string, Network> = new Map(NETWORK_SLUGS.map((slug) => [slug, getNetwork(slug)]));
 
 /** Returns the error for a list of a request with too many items. */
 export function createTooManyItemsError(field: string, max: number): ServiceError {
@@ -44,8 +45,7 @@ export function findChainSlug(network: string, name: string): string | undefined
 }
 
 function findNetwork(value: string): Network | undefined {
-  const slug = NETWORK_SLUGS.find((networkSlug) => networkSlug === (value || "mainnet"));
-  return slug && getNetwork(slug);
+  return NETWORKS.get(value || "mainnet");
 }
 
 /** Returns the token with a symbol or alias. @throws ServiceError UNSUPPORTED_TOKEN. */

@@ -1,3 +1,4 @@
+import type { CompiledQuery } from "kysely";
 import { hexToBytes, isBytes32 } from "../../chain/hex.js";
 import { getCctpDomain } from "../../hop/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
@@ -45,12 +46,17 @@ const NO_IDS: readonly string[] = Object.freeze([]);
 export class IndexReader {
   readonly #database: IndexDatabase;
   readonly #statements: IndexStatements;
+  /** The statements of most lookups. */
+  readonly #transfersByKey: CompiledQuery<TransferRow>;
+  readonly #transfersByHash: CompiledQuery<TransferRow>;
   readonly #chains: ReadonlyMap<number, Chain>;
   readonly #domains: readonly number[];
 
   constructor(database: IndexDatabase, statements: IndexStatements, network: Network) {
     this.#database = database;
     this.#statements = statements;
+    this.#transfersByKey = statements.transfersByKeys(1);
+    this.#transfersByHash = statements.transfersByHashes(1);
     const chains = [...network.chains.values()];
     this.#chains = new Map(chains.map((chain) => [chain.chainId, chain]));
     this.#domains = chains.flatMap((chain) => getCctpDomain(chain) ?? []);
@@ -60,7 +66,7 @@ export class IndexReader {
   findByTransactionHash(hash: string): MaybePromise<readonly IndexedTransfer[]> {
     if (!isBytes32(hash)) return [];
     const key = hexToBytes(hash);
-    return mapMaybeAsync(this.#database.query(this.#statements.transfersByHashes(1), [key]), (rows) => {
+    return mapMaybeAsync(this.#database.query(this.#transfersByHash, [key]), (rows) => {
       if (rows.length === 0) return this.#findByDelivery(key, hash.toLowerCase());
       return this.#toLoneTransfer(rows) ?? this.#readState((state) => state.findByHash(key));
     });
@@ -75,11 +81,12 @@ export class IndexReader {
     if (search === undefined) return [];
     const { kind, keys } = search;
     const findInState = () => this.#readState((state) => state.findByKeys(search));
-    return mapMaybeAsync(this.#database.query(this.#statements.transfersByKeys(keys.length), keys), (found) => {
+    const statement = keys.length === 1 ? this.#transfersByKey : this.#statements.transfersByKeys(keys.length);
+    return mapMaybeAsync(this.#database.query(statement, keys), (found) => {
       const rows = found.filter((row) => row.kind === kind);
       if (rows.length > 0) return this.#toLoneTransfer(rows) ?? findInState();
       if (kind === "cctp") return [];
-      return mapMaybeAsync(this.#database.query(this.#statements.transfersByHashes(1), keys), (sent) => {
+      return mapMaybeAsync(this.#database.query(this.#transfersByHash, keys), (sent) => {
         const l1Rows = sent.filter((row) => row.kind === "l1");
         return l1Rows.length === 0 ? [] : (this.#toLoneTransfer(l1Rows) ?? findInState());
       });
@@ -137,7 +144,7 @@ export class IndexReader {
       if (delivery === undefined) return [];
       if (others.length > 0) return findInState();
       const keys = [hexToBytes(delivery.arrival_key)];
-      return mapMaybeAsync(this.#database.query(this.#statements.transfersByKeys(1), keys), (rows) => {
+      return mapMaybeAsync(this.#database.query(this.#transfersByKey, keys), (rows) => {
         const transfers = this.#toLoneTransfer(rows);
         return transfers?.[0]?.delivery?.transactionHash === hash ? transfers : findInState();
       });

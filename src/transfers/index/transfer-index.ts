@@ -1,8 +1,6 @@
 import type { Network } from "../../hop/networks.js";
 import { monotonicNow, sleep } from "../../resilience/clock.js";
-import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { Scheduler } from "../../resilience/scheduler.js";
-import type { Requester } from "../../resilience/waiters.js";
 import { ChangeFeed } from "./change-feed.js";
 import { compileStatements } from "./compiled-statements.js";
 import type { DatabaseServerStatus, IndexDatabase } from "./database/index-database.js";
@@ -85,14 +83,6 @@ export class TransferIndex {
     const poll = this.#scheduler.every("poll the index", POLL_INTERVAL_MS, () => this.#poll());
     this.#listening = this.database.listen(() => poll.runNow(), this.#closing.signal);
     await this.#poll().catch(() => {});
-  }
-
-  /**
-   * Runs a read for a caller; a file answers at once.
-   * @throws IndexUnavailableError when the database does not answer
-   */
-  read<T>(query: (reader: IndexReader) => MaybePromise<T>, requester: Requester): MaybePromise<T> {
-    return this.database.admit(requester, () => query(this.reader));
   }
 
   /** Returns the indexed range of a chain as of the last poll; undefined: none is known. */
