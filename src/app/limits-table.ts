@@ -109,9 +109,10 @@ export const LIMITS: readonly {
     title: "Connections and streams",
     limits: [
       {
-        name: "connections",
-        value: `${count(HTTP.connections)}, and 80 % of the open-file limit`,
-        effect: "the caller with the most connections loses its longest idle one",
+        name: "connections; those that wait to be accepted",
+        value: `${count(HTTP.connections)}, and 80 % of the open-file limit; ${count(HTTP.acceptQueue)}, or \`net.core.somaxconn\``,
+        effect:
+          "the caller with the most connections loses its longest idle one; the client tries again after a second",
       },
       {
         name: "time to receive headers; a whole request; to read a response",

@@ -9,6 +9,12 @@ export const DEFAULT_HTTP_LIMITS = {
    * for others. An idle connection takes about 9 KB.
    */
   connections: 15_000,
+  /**
+   * Connections that the system keeps until this process accepts them; Linux caps it to `net.core.somaxconn`, 4,096 by
+   * default. Beyond it, packets are dropped and clients wait 1, 3, 7 seconds: with the 511 of Node.js, thousands who
+   * came back at once waited so long.
+   */
+  acceptQueue: 4096,
   /** All headers of one request, including the request line. */
   headerBytes: 16 * 1024,
   /** Number of headers of one request, including the pseudo-headers of HTTP/2. */

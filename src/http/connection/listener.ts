@@ -96,10 +96,10 @@ export class HttpSocketListener {
   /** Starts to accept connections. Rejects if the address is not available. */
   listen(): Promise<AddressInfo> {
     const http1 = this.#http1;
-    const { host, port } = this.#options;
+    const { host, port, limits } = this.#options;
     return new Promise((resolve, reject) => {
       http1.once("error", reject);
-      http1.listen(port, host, () => {
+      http1.listen({ host, port, backlog: limits.acceptQueue }, () => {
         http1.off("error", reject);
         // A connection that cannot be accepted, for example for lack of file descriptors, must not end the process.
         http1.on("error", () => {});
