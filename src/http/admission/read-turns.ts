@@ -13,6 +13,12 @@ export const MAX_REQUESTS_PER_TURN = 256;
 const EXPECTED_REQUESTS_PER_TURN = 256;
 const LEAST_EXPECTED_REQUESTS = 16;
 
+/**
+ * Requests that wait for their turn up to which connections are read that brought many. Each read brings up to 250 more: together
+ * no more than one caller may have open, so that thousands who come back at once wait unread instead of being refused.
+ */
+export const MAX_WAITING_REQUESTS = 512;
+
 /** Bytes that Node.js reads before a session begins, which count as one request. */
 const BYTES_PER_REQUEST = 128;
 
@@ -39,6 +45,7 @@ export interface ReadConnection {
 export class ReadTurns {
   /** Beside that of requests: what is read may be the end of requests that have begun. */
   readonly #turns = new FairScheduler();
+  readonly #countWaiting: () => number;
   /** Connections that Node.js reads when something arrives. */
   readonly #reading = new Set<ReadConnection>();
   /** Number of those that wait to be read. */
@@ -49,6 +56,11 @@ export class ReadTurns {
   #turn = -1;
   #requests = 0;
   #expected = 0;
+
+  /** @param countWaiting returns how many requests wait for their turn. Default: none does */
+  constructor(countWaiting: () => number = () => 0) {
+    this.#countWaiting = countWaiting;
+  }
 
   /** Adds a connection that has been accepted and is being read. */
   add(connection: ReadConnection): void {
@@ -133,15 +145,21 @@ export class ReadTurns {
     this.#waiting += 1;
     const { caller, socket } = connection;
     return new Promise((resolve) => {
-      const readInTurn = (): void => {
+      const readInTurn = (): boolean => {
+        const bringsMany = connection.requestsInTurn > LEAST_EXPECTED_REQUESTS;
+        if (bringsMany && this.#countWaiting() > MAX_WAITING_REQUESTS && !socket.destroyed) {
+          this.#turns.endTurn();
+          return true;
+        }
         this.#waiting -= 1;
         // Node.js reads at the beginning of the next turn of the event loop.
         setImmediate(resolve);
-        if (socket.destroyed) return;
+        if (socket.destroyed) return false;
         this.#startTurn();
         read();
         this.#expected += Math.max(LEAST_EXPECTED_REQUESTS, connection.requestsInTurn);
         if (this.#expected >= EXPECTED_REQUESTS_PER_TURN) this.#turns.endTurn();
+        return false;
       };
       this.#turns.schedule({ caller }, readInTurn, hasBegun);
     });

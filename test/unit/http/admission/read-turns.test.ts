@@ -8,7 +8,7 @@ import {
   FRAME_TYPES,
 } from "../../../../bench/support/http2-frames.js";
 import { Connection, type ConnectionProtocol } from "../../../../src/http/admission/overload-manager.js";
-import { ReadTurns } from "../../../../src/http/admission/read-turns.js";
+import { MAX_WAITING_REQUESTS, ReadTurns } from "../../../../src/http/admission/read-turns.js";
 import { openRawSocket } from "../support/raw-client.js";
 import { startTestServer } from "../support/test-server.js";
 
@@ -23,8 +23,8 @@ async function untilReading(reading: ReadonlySet<string>, count: number): Promis
 }
 
 /** Connections of which it is known whether they are read. */
-function setup() {
-  const reads = new ReadTurns();
+function setup(countWaiting?: () => number) {
+  const reads = new ReadTurns(countWaiting);
   const reading = new Set<string>();
   function connect(name: string, { caller = name, openCallers = [] as readonly string[] } = {}): Connection {
     const socket = {
@@ -53,6 +53,19 @@ describe("reading HTTP/2 connections in turns", () => {
       await nextTurn();
       await nextTurn();
     }
+  });
+
+  test("leaves connections that bring many unread while many requests wait for their turn, and reads others", async () => {
+    let waiting = MAX_WAITING_REQUESTS + 1;
+    const { reading, connect, bring } = setup(() => waiting);
+    const [flood] = ["flood", "quiet"].map((name) => connect(name)) as [Connection, Connection];
+    bring(flood, 257);
+    expect(reading.size).toBe(0);
+    await untilReading(reading, 1);
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect([...reading]).toEqual(["quiet"]);
+    waiting = MAX_WAITING_REQUESTS;
+    await untilReading(reading, 2);
   });
 
   test("stops all connections after many requests, and reads one that brought them in a turn, but sixteen others", async () => {
