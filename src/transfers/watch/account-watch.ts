@@ -124,6 +124,8 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
     const entry = history.findNext(this.#request.account, this.#position);
     if (entry === undefined) {
       this.#position = history.newestOrder;
+      // Resumed, and nothing has changed since: the caller learns that the watch is back.
+      if (!this.hasSent) this.sendBookmark();
       return this.#sendWaiting(signal);
     }
     const generation = this.#generation;

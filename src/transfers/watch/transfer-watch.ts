@@ -90,7 +90,10 @@ export class TransferWatch<M> extends WatchLifecycle<M> {
           this.#sendEvent(cursor, event);
         }
       }
-      if (this.isOpen && this.#isComplete()) this.sink.end();
+      if (!this.isOpen) return;
+      if (this.#isComplete()) this.sink.end();
+      // Resumed, and nothing has changed since: the caller learns that the watch is back.
+      else if (!this.hasSent && this.#cursors.every(({ isCompared }) => isCompared)) this.sendBookmark();
     } finally {
       this.#isFlushing = false;
     }
@@ -185,6 +188,11 @@ class TargetCursor<M> implements FollowerObserver<M> {
     this.#resumed = resumed?.sent ?? NOTHING;
     this.#unknownSince = resumed?.unknownSince ?? 0;
     this.isGivenUp = resumed?.isGivenUp ?? false;
+  }
+
+  /** Whether what an earlier watch has told was compared with what is known now. */
+  get isCompared(): boolean {
+    return this.isGivenUp || (this.follower?.phase !== "searching" && this.#resumed.length === 0);
   }
 
   onChange(): void {

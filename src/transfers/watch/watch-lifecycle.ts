@@ -51,6 +51,7 @@ export abstract class WatchLifecycle<M> {
   /** When the watch is to be visited, on the monotonic clock. What it sends meanwhile only puts off its work. */
   dueAt = Number.POSITIVE_INFINITY;
   protected isOpen = true;
+  protected hasSent = false;
   protected readonly openedAt: number;
   readonly #life: WatchLife;
   #lastSentAt: number;
@@ -121,6 +122,7 @@ export abstract class WatchLifecycle<M> {
   }
 
   protected send(event: WatchEvent<M>, resumeToken: string): void {
+    this.hasSent = true;
     this.#lastSentAt = this.#life.now();
     this.#life.onEvent(event.kind);
     this.sink.send(event, resumeToken);

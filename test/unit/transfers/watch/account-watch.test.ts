@@ -276,6 +276,7 @@ describe("a resumed watch of an account", () => {
     expect(toTexts(second)).toEqual(["c PENDING", "a BONDED"]);
     const third = await open(SENDER, { resumeToken: second.token });
     expect(toTexts(third)).toEqual([]);
+    expect(third.events.map(({ kind }) => kind)).toEqual(["bookmark"]);
   });
 
   test("goes on after the very message whose token it has", async () => {

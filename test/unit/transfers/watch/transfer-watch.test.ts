@@ -127,6 +127,15 @@ describe("a resumed watch", () => {
     expect(second.events).toMatchObject([{ kind: "transfer", id: hashOf(2), state: "BONDED" }]);
   });
 
+  test("says at once that it is back where nothing has changed", async () => {
+    createPending(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    const second = world.open([1].map(hashOf), { resumeToken: first.token });
+    await world.advance(0);
+    expect(second.events.map(({ kind }) => kind)).toEqual(["bookmark"]);
+  });
+
   test("goes on after the very message whose token it has", async () => {
     for (const number of [1, 2, 3]) createPending(number);
     const first = world.open([1, 2, 3].map(hashOf));
