@@ -97,6 +97,7 @@ export class LookupTurn {
   #isBusy = false;
   #failures = 0;
   #nextAt = 0;
+  #afterwards: (() => void) | undefined;
 
   /**
    * @param now monotonic clock, in milliseconds
@@ -123,12 +124,26 @@ export class LookupTurn {
       this.#isBusy = false;
       this.#failures = isExpected ? 0 : this.#failures + 1;
       if (!isExpected) this.#nextAt = this.#now() + getRetryDelayMs(this.#failures, this.#maxRetryMs);
+      this.#takeNews();
     }
   }
 
-  /** Lets the next lookup begin at once. */
-  hurry(): void {
+  /**
+   * Runs a lookup of something that has changed, whatever the time. One that is running may have read it before: then another
+   * follows.
+   * @param lookUp calls `run`
+   */
+  runForNews(lookUp: () => void): void {
+    this.#afterwards = lookUp;
+    if (!this.#isBusy) this.#takeNews();
+  }
+
+  #takeNews(): void {
+    const lookUp = this.#afterwards;
+    if (lookUp === undefined) return;
+    this.#afterwards = undefined;
     this.#nextAt = 0;
+    lookUp();
   }
 }
 

@@ -119,12 +119,10 @@ export class Follower<M> {
 
   /** Looks the target up at once: the index has news of it. */
   onIndexChange(): void {
-    this.#searchTurn.hurry();
-    if (this.phase !== "known") void this.search();
-    for (const transfer of this.transfers) {
-      transfer.turn.hurry();
-      void this.#refresh(transfer, "verify");
-    }
+    this.#searchTurn.runForNews(() => {
+      if (this.phase !== "known") void this.search();
+      for (const transfer of this.transfers) transfer.turn.runForNews(() => void this.#refresh(transfer, "verify"));
+    });
   }
 
   /** Ends all work: nobody watches the target any more. */

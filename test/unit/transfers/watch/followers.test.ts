@@ -62,6 +62,34 @@ describe("a watch of a pending transfer", () => {
     expect(caller.states).toEqual(["PENDING", "BONDED"]);
   });
 
+  test("gets a change that the index tells of while it is found", async () => {
+    world = createWatchWorld();
+    const { sent } = createTransfer();
+    const release = world.holdLookups();
+    const caller = world.open([sent.id]);
+    await world.advance(0);
+    createTransfer({ isDelivered: true });
+    world.announce(sent.id);
+    release();
+    await world.advance(0);
+    expect(caller.states).toEqual(["PENDING", "BONDED"]);
+  });
+
+  test("gets a change that the index tells of while an earlier one is read", async () => {
+    world = createWatchWorld();
+    const { sent } = createTransfer();
+    const caller = world.open([sent.id]);
+    await world.advance(0);
+    const release = world.holdLookups();
+    world.announce(sent.id);
+    await world.advance(0);
+    createTransfer({ isDelivered: true });
+    world.announce(sent.id);
+    release();
+    await world.advance(0);
+    expect(caller.states).toEqual(["PENDING", "BONDED"]);
+  });
+
   test("costs one batch per chain and poll, however many watch it, and no lookup", async () => {
     world = createWatchWorld();
     const transfers = Array.from({ length: 100 }, (_, index) => createTransfer({ number: 100 + index }));

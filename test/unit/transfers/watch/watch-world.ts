@@ -85,6 +85,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
   const statuses = new Map<string, TransferStatus[]>();
   let lookupCount = 0;
   let isDown = false;
+  let untilPresented = Promise.resolve();
   const finalChains = new Set<string>();
   const events: string[] = [];
   /** What details say that no status says. */
@@ -145,6 +146,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
       find({ transferId: kind === "id" ? value : undefined, transactionHash: kind === "hash" ? value : undefined }),
     refresh: async (_network, query) => (await find(query))[0],
     async present(status, { isFull }) {
+      await untilPresented;
       const { sent, state, delivery } = status;
       const isFinal = isFull && status.isFinal;
       const text = `${sent.id} ${state} ${delivery?.transactionHash} ${isFinal} ${isFull && details.substate}`;
@@ -195,6 +197,14 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
       const nobody = `0x${"00".repeat(20)}`;
       const change = { sequence: 1, nonce: 1, transferId, transactionHash: transferId, deliveryHash: undefined };
       followers.onChange({ ...change, account: nobody, recipient: nobody });
+    },
+    /** Keeps lookups from ending after they have read a status. @returns the function that ends this */
+    holdLookups(): () => void {
+      let release = (): void => {};
+      untilPresented = new Promise((resolve) => {
+        release = resolve;
+      });
+      return release;
     },
     setDown(value: boolean): void {
       isDown = value;
