@@ -109,6 +109,15 @@ export class StatusCache {
   }
 
   /**
+   * Finds a transfer as the index has it now, for a watch: it is told of what changes from now on, not of what has changed since
+   * a status was cached.
+   * @throws ServiceError as `find`
+   */
+  async findNow(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    return (await this.#options.index?.findKnownStatus(query, context)) ?? this.find(query, context);
+  }
+
+  /**
    * Looks a transfer up past what is cached, and keeps the result: a watch has seen that it changed. Not for custom endpoints.
    * @throws ServiceError as `find`
    */

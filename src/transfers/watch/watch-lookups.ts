@@ -28,7 +28,7 @@ export class WatchLookups<M> {
       block: { readonly number: number; readonly timestamp?: number },
     ) => Promise<boolean>;
     readonly chains: Pick<ChainClients, "forNetwork">;
-    readonly statusCache: Pick<StatusCache, "find" | "refresh">;
+    readonly statusCache: Pick<StatusCache, "findNow" | "refresh">;
     readonly present: (status: TransferStatus, isFull: boolean, context: LookupContext) => MaybePromise<Presented<M>>;
     /**
      * Resolves, not at once, when what these callers have sent is read. Where many streams are reset at once, a turn comes as
@@ -51,7 +51,7 @@ export class WatchLookups<M> {
   async findAll(target: WatchTarget, waiters: Waiters): Promise<readonly TransferStatus[]> {
     const { network, kind, value } = target;
     const find = (query: TransferQuery) =>
-      this.#run(network, waiters, (context) => this.#options.statusCache.find(query, context));
+      this.#run(network, waiters, (context) => this.#options.statusCache.findNow(query, context));
     if (kind === "id") {
       const status = await find({ transferId: value, transactionHash: undefined });
       return status === undefined ? [] : [status];

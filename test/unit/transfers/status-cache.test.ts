@@ -60,6 +60,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
   return {
     lookups,
     find,
+    findNow: (transferId: string) => cache.findNow({ transferId, transactionHash: undefined }, createLookupContext()),
     refresh: (transferId: string) => cache.refresh({ transferId, transactionHash: undefined }, createLookupContext()),
     advanceTime: (ms: number) => {
       time += ms;
@@ -107,6 +108,21 @@ describe("a refresh", () => {
     expect(await refresh("1")).toBe(pending);
     expect(lookups).toHaveLength(0);
   });
+});
+
+test("a watch finds what the index has now, not what was cached, and else what the chains have", async () => {
+  let indexed: LookupResult = pending;
+  const { lookups, find, findNow } = setup({ findIndexed: () => indexed });
+  find("1");
+  find("1");
+  indexed = immutable;
+  expect(find("1")).toBe(pending);
+  expect(await findNow("1")).toBe(immutable);
+  indexed = undefined;
+  const found = findNow("2");
+  await Promise.resolve();
+  lookups[0]?.resolve(immutable);
+  expect(await found).toBe(immutable);
 });
 
 describe("a status", () => {

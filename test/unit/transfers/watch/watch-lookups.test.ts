@@ -18,7 +18,7 @@ function setup(
   const lookups = new WatchLookups<string>({
     chains: { forNetwork: () => chains },
     statusCache: {
-      find(query, context) {
+      findNow(query, context) {
         begun.push(`${context.caller} ${query.transferId ?? query.transactionHash}`);
         return find(query, context);
       },
