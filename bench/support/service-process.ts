@@ -8,6 +8,8 @@ import { promisify } from "node:util";
 /** The service, started as users start it. */
 export interface ServiceProcess {
   readonly url: string;
+  /** Of its first process. */
+  readonly pid: number;
   /** When it was started, by `performance.now()`. */
   readonly began: number;
   readonly listeningMs: number;
@@ -45,6 +47,7 @@ export async function startService(
   const url = /http:\S+/.exec(line)?.[0] ?? "";
   return {
     url,
+    pid: child.pid ?? 0,
     began,
     listeningMs: performance.now() - began,
     memoryMb: () => readResidentMb(child.pid ?? 0),
@@ -57,7 +60,8 @@ export async function startService(
   };
 }
 
-async function readResidentMb(pid: number): Promise<number> {
+/** Returns the resident memory of a process. */
+export async function readResidentMb(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", `${pid}`]);
   return Number(stdout) / 1024;
 }
