@@ -19,10 +19,11 @@ test("raceAbort rejects with the signal's reason, also when it has already abort
   await expect(raceAbort(new Promise(() => {}), controller.signal)).rejects.toThrow("left");
 });
 
+const fullSemaphore = new FairSemaphore(0);
 test.each([
   ["work", (signal: AbortSignal) => raceAbort(new Promise(() => {}), signal)],
   ["abort scopes", async (signal: AbortSignal) => createAbortScope(signal)],
-  ["waiting callers", createFullSemaphore()],
+  ["waiting callers", (signal: AbortSignal) => fullSemaphore.acquire("", signal, async () => {})],
 ])("Node.js does not take twenty listeners of %s for a leak", async (_, listen) => {
   const [controller, warn] = [new AbortController(), vi.fn()];
   process.on("warning", warn);
@@ -36,11 +37,6 @@ test.each([
     controller.abort();
   }
 });
-
-function createFullSemaphore(): (signal: AbortSignal) => Promise<void> {
-  const semaphore = new FairSemaphore(0);
-  return (signal) => semaphore.acquire("", signal, async () => {});
-}
 
 describe("an abort scope", () => {
   test("aborts with the reason of the outer signal", () => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
@@ -17,9 +17,6 @@ let activeMs = 0;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   [lagMs, isBusy, time, activeMs] = [0, true, 0, 0];
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 /** Advances the time by a number of samples. */
@@ -55,12 +52,8 @@ function setup() {
           return work.promise;
         });
         result.then(
-          () => {
-            counts.done += 1;
-          },
-          () => {
-            counts.rejected += 1;
-          },
+          () => (counts.done += 1),
+          () => (counts.rejected += 1),
         );
       }
     },

@@ -42,16 +42,6 @@ describe("fair quota", () => {
     expect(fill(quota, "a")).toBe(50);
   });
 
-  test("reuses released slots", () => {
-    const quota = new FairQuota(() => 4);
-    const [first, second] = [quota.tryAcquire("a"), quota.tryAcquire("a")];
-    expect(quota.tryAcquire("a")).toBeUndefined();
-    first?.();
-    expect(fill(quota, "a")).toBe(1);
-    second?.();
-    expect(fill(quota, "a")).toBe(1);
-  });
-
   test("follows a changing capacity without revoking slots", () => {
     let capacity = 4;
     const quota = new FairQuota(() => capacity);

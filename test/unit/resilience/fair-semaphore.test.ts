@@ -12,26 +12,35 @@ function createWaiters(...callers: readonly string[]): Waiters {
   return waiters;
 }
 
+/** Creates a semaphore and functions that start and end work, which is numbered in order of arrival. */
 function setupCallers(permitsPerCaller: number) {
   const semaphore = new FairSemaphore(permitsPerCaller);
   const running: { readonly caller: string; readonly number: number; end(): void }[] = [];
-  let started = 0;
+  /** The numbers of all work that has begun, in order. */
+  const begun: number[] = [];
+  let arrived = 0;
   return {
     semaphore,
     running,
+    begun,
     countOf: (caller: string) => running.filter((work) => work.caller === caller).length,
     start(caller: string) {
-      const [work, leaving] = [createDeferred<void>(), new AbortController()];
-      started += 1;
-      const number = started;
+      const [work, leaving] = [createDeferred<string>(), new AbortController()];
+      arrived += 1;
+      const entry = { caller, number: arrived, end: () => work.resolve("done") };
+      const state = { is: "waiting" };
       const result = semaphore.acquire(caller, leaving.signal, async () => {
-        const entry = { caller, number, end: () => work.resolve() };
         running.push(entry);
-        await work.promise;
-        running.splice(running.indexOf(entry), 1);
+        begun.push(entry.number);
+        state.is = "working";
+        return work.promise.finally(() => running.splice(running.indexOf(entry), 1));
       });
-      result.catch(() => {});
-      return { result, leave: () => leaving.abort(new Error("left")) };
+      result.then(
+        (value) => (state.is = value),
+        (error: Error) => (state.is = error.message),
+      );
+      const fail = (): void => work.reject(new Error("failed"));
+      return { result, state, end: entry.end, fail, leave: () => leaving.abort(new Error("left")) };
     },
     async endFirst(caller: string) {
       running.find((work) => work.caller === caller)?.end();
@@ -225,108 +234,35 @@ describe("the queue of a fair semaphore", () => {
   });
 });
 
-/** Creates a semaphore and workers, which are numbered in order of arrival. */
-function setup(limit: number) {
-  const semaphore = new FairSemaphore(limit);
-  const started: number[] = [];
-  const all: { is: string; leave(): void; end(): void; fail(): void }[] = [];
-  return {
-    started,
-    all,
-    addWorker() {
-      const [number, work, caller] = [all.length, createDeferred<string>(), new AbortController()];
-      const worker = {
-        is: "waiting",
-        leave: () => caller.abort(new Error("left")),
-        end: () => work.resolve("done"),
-        fail: () => work.reject(new Error("failed")),
-      };
-      all.push(worker);
-      const result = semaphore.acquire("", caller.signal, () => {
-        started.push(number);
-        worker.is = "working";
-        return work.promise;
-      });
-      result.then(
-        (value) => {
-          worker.is = value;
-        },
-        (error: Error) => {
-          worker.is = error.message;
-        },
-      );
-      return worker;
-    },
-    states: () => all.map(({ is }) => is),
-  };
-}
-
-describe("a fair semaphore with one caller", () => {
-  test("rejects a waiter that leaves at once and gives it no permit", async () => {
-    const { addWorker, started, states } = setup(1);
-    const [first, second] = [addWorker(), addWorker(), addWorker()];
-    second?.leave();
-    await flushEventLoop();
-    expect(states()).toEqual(["working", "left", "waiting"]);
-    first?.end();
-    await flushEventLoop();
-    expect([started, states()]).toEqual([
-      [0, 2],
-      ["done", "left", "working"],
-    ]);
-  });
-
-  test("holds the permit of a caller that leaves while working until its work ends", async () => {
-    const { addWorker, started } = setup(1);
-    const [first] = [addWorker(), addWorker()];
-    first?.leave();
-    await flushEventLoop();
-    expect(started).toEqual([0]);
-    first?.end();
-    await flushEventLoop();
-    expect(started).toEqual([0, 1]);
-  });
-
-  test("leaves no listener on a long-lived signal", async () => {
-    const semaphore = new FairSemaphore(1);
-    const { signal } = new AbortController();
-    const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
-    await Promise.all(Array.from({ length: 3 }, () => semaphore.acquire("", signal, flushEventLoop)));
-    expect(added).toHaveBeenCalledTimes(2);
-    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
-      added.mock.calls.map(([, listener]) => listener),
-    );
-  });
-
-  test("matches a simple model for any order of arrivals, departures, completions and failures", async () => {
-    const step = fc.oneof(
-      fc.constant({ does: "come" as const, who: 0 }),
-      fc.record({ does: fc.constantFrom("leave" as const, "end" as const, "fail" as const), who: fc.nat(12) }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 30 }), async (limit, steps) => {
-        const { addWorker, all, started, states } = setup(limit);
-        const model: string[] = [];
-        for (const { does, who } of steps) {
-          if (does === "come") {
-            addWorker();
-            model.push("waiting");
-          } else if (does === "leave") {
-            all[who]?.leave();
-            if (model[who] === "waiting") model[who] = "left";
-          } else if (model[who] === "working") {
-            all[who]?.[does]();
-            model[who] = does === "end" ? "done" : "failed";
-          }
-          while (model.includes("waiting") && model.filter((is) => is === "working").length < limit) {
-            model[model.indexOf("waiting")] = "working";
-          }
-          await flushEventLoop();
-          expect(states()).toEqual(model);
+test("work of one caller matches a simple model for any order of arrivals, departures, completions and failures", async () => {
+  const step = fc.oneof(
+    fc.constant({ does: "come" as const, who: 0 }),
+    fc.record({ does: fc.constantFrom("leave" as const, "end" as const, "fail" as const), who: fc.nat(12) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 30 }), async (limit, steps) => {
+      const { start, begun } = setupCallers(limit);
+      const all: ReturnType<typeof start>[] = [];
+      const model: string[] = [];
+      for (const { does, who } of steps) {
+        if (does === "come") {
+          all.push(start(""));
+          model.push("waiting");
+        } else if (does === "leave") {
+          all[who]?.leave();
+          if (model[who] === "waiting") model[who] = "left";
+        } else if (model[who] === "working") {
+          all[who]?.[does]();
+          model[who] = does === "end" ? "done" : "failed";
         }
-        expect(started).toEqual([...started].sort((a, b) => a - b));
-      }),
-      { numRuns: 200 },
-    );
-  });
+        while (model.includes("waiting") && model.filter((is) => is === "working").length < limit) {
+          model[model.indexOf("waiting")] = "working";
+        }
+        await flushEventLoop();
+        expect(all.map(({ state }) => state.is)).toEqual(model);
+      }
+      expect(begun).toEqual([...begun].sort((a, b) => a - b));
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -27,12 +27,8 @@ function setup() {
       const result = singleFlight.run(key, { caller: name, signal: caller.signal }, startWork);
       const outcome = { now: "waiting" };
       result.then(
-        (value) => {
-          outcome.now = value;
-        },
-        (error: unknown) => {
-          outcome.now = error === caller.signal.reason ? "left" : String(error);
-        },
+        (value) => (outcome.now = value),
+        (error: unknown) => (outcome.now = error === caller.signal.reason ? "left" : String(error)),
       );
       return { result, outcome, leave: () => caller.abort() };
     },
@@ -46,25 +42,6 @@ function setup() {
 }
 
 describe("single flight", () => {
-  test("aborts when the last caller leaves and starts again for the next", async () => {
-    const { startCaller, latest, calls } = setup();
-    const [a, b] = [startCaller(), startCaller()];
-    a.leave();
-    b.leave();
-    await flushEventLoop();
-    const [aborted] = calls;
-    expect(aborted?.signal.aborted).toBe(true);
-    const c = startCaller();
-    expect(calls).toHaveLength(2);
-    // The late failure of the aborted call affects no other caller.
-    aborted?.reject(new Error("aborted"));
-    await flushEventLoop();
-    const d = startCaller();
-    expect([c.outcome.now, latest().signal.aborted, calls.length]).toEqual(["waiting", false, 2]);
-    latest().resolve("second");
-    expect(await Promise.all([c.result, d.result])).toEqual(["second", "second"]);
-  });
-
   test("shows its work who waits at any time, also the callers of a group", async () => {
     const { startCaller, joinAsGroup, latest } = setup();
     startCaller("key", "a");

@@ -9,15 +9,6 @@ function createWaiters(...callers: readonly string[]): Waiters {
 }
 
 describe("waiters", () => {
-  test("abort their work when the last one has left, and not before", () => {
-    const waiters = createWaiters("a", "b", "a");
-    waiters.remove("b");
-    waiters.remove("a");
-    expect([waiters.signal.aborted, [...waiters]]).toEqual([false, ["a"]]);
-    waiters.remove("a");
-    expect([waiters.signal.aborted, [...waiters]]).toEqual([true, []]);
-  });
-
   test("report each caller once, however often it waits", () => {
     const waiters = createWaiters("a");
     const seen: string[] = [];
@@ -43,15 +34,6 @@ describe("waiters", () => {
     leave();
     group.add("e");
     expect([...waiters]).toEqual(["a"]);
-  });
-
-  test("abort their work at once when the last one of their only group leaves", () => {
-    const waiters = createWaiters();
-    const group = createWaiters("a");
-    const leave = joinWaiters(waiters, { caller: "", signal: group.signal, waiters: group });
-    group.remove("a");
-    expect(waiters.signal.aborted).toBe(true);
-    leave();
   });
 
   test("abort their work when everything is closed, and leave no listener there", () => {

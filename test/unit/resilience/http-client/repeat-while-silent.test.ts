@@ -26,9 +26,7 @@ function createWork(...durationsMs: readonly number[]) {
   return { work, signals };
 }
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
 
 test("runs once where the first run ends in time", async () => {
   const { work, signals } = createWork(2_999);
