@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { AccessLogEntry } from "../../../src/http/request/request-context.js";
 import { createIsoClock, createLogger, formatAccessLine } from "../../../src/observability/log.js";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5, 6) }));
-afterEach(() => void vi.useRealTimers());
 
 // Well-formed: pino passes a lone surrogate on, which its output then replaces.
 const text = fc.oneof(

@@ -41,7 +41,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.useRealTimers();
   for (const hook of process.listeners("exit")) if (!exitHooks.includes(hook)) process.off("exit", hook);
 });
 

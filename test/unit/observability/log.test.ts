@@ -4,10 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLogger } from "../../../src/observability/log.js";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5, 6) }));
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+afterEach(() => void vi.restoreAllMocks());
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const METHODS = ["debug", "info", "warn", "error"] as const;

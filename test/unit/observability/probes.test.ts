@@ -16,17 +16,8 @@ function chain(
   fields: { network?: string; head?: ObservedHead; isStalled?: boolean; isChecked?: boolean } = {},
 ) {
   const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: fields.head }));
-  return {
-    network: "mainnet",
-    chain: name,
-    chainId: 10,
-    isStalled: false,
-    isChecked: true,
-    lastUsedAt: undefined,
-    head: undefined,
-    ...fields,
-    endpoints,
-  };
+  const unused = { isStalled: false, isChecked: true, lastUsedAt: undefined, head: undefined };
+  return { network: "mainnet", chain: name, chainId: 10, ...unused, ...fields, endpoints };
 }
 
 interface Setup extends Partial<DependencyStatus> {
@@ -49,11 +40,6 @@ function probe(path: string, { isDraining = false, ...state }: Setup = {}) {
   if (report === undefined) throw new Error(`no probe at ${path}`);
   return { status: report.status, body: JSON.parse(report.body), probeCount };
 }
-
-const readReadiness = (state: Setup) => {
-  const { status, body } = probe("/readyz", state);
-  return [status, body.status, body.reason];
-};
 
 test("one line says which chains respond, and how the others fail", () => {
   const polygon = chain("polygon", ["failing", "cooldown", "failing"]);
@@ -128,83 +114,92 @@ test.each<[State[], string]>([
   expect(probe("/readyz", { chains: [chain("optimism", states)] }).body.chains[0].state).toBe(expected);
 });
 
-describe("/readyz", () => {
-  test("is degraded while a chain of mainnet has no new blocks", () => {
-    const stalled = chain("polygon", ["lagging"], { isStalled: true });
-    const state = { chains: [working, stalled, chain("optimism", ["ok"], { network: "goerli", isStalled: true })] };
-    expect(readReadiness(state)).toEqual([200, "degraded", "no new blocks on polygon"]);
-    expect(probe("/readyz", state).body.chains[1].state).toBe("stalled");
-  });
+const working = chain("base", ["ok"]);
+const failing = chain("optimism", ["failing"]);
+const failingBase = chain("base", ["failing"]);
+const unknown = chain("linea", ["unknown"]);
+const stalled = chain("polygon", ["lagging"], { isStalled: true });
+const source = (name: string, state: "ok" | "failing" | "unknown" | "off") => ({
+  source: name,
+  state,
+  ageMs: undefined,
+});
+const withFeedsFailing = (state: "ok" | "failing" | "off") => ({
+  chains: [working],
+  sources: [source("prices", state), source("chainlink_arbitrum", "failing")],
+});
+const NO_CHAIN = [503, "unready", "no chain responds"];
+const UNCHECKED = [503, "unready", "the first check of the chains has not ended"];
+const onGoerli = (state: State, more: { isStalled?: boolean; isChecked?: boolean } = {}) =>
+  chain("optimism", [state], { network: "goerli", ...more });
 
-  test("is degraded while the clock is wrong", () => {
-    const clock = { offsetMs: -600_040, evidence: "blocks" } as const;
-    const state = { chains: [working], clock };
-    expect(readReadiness(state)).toEqual([200, "degraded", "the clock of this machine is wrong by 600 s"]);
-    expect(probe("/readyz", state).body.clock).toEqual({ evidence: "blocks", offsetSeconds: -600 });
+describe("/readyz is", () => {
+  test.each<[string, Setup, (string | number | undefined)[]]>([
+    [
+      "ready while no failure is known",
+      { chains: [working, unknown], sources: [source("prices", "unknown")] },
+      [200, "ready", undefined],
+    ],
+    [
+      "unready until the first check of every mainnet chain has ended",
+      { chains: [working, { ...unknown, isChecked: false }] },
+      UNCHECKED,
+    ],
+    [
+      "ready before the first check of other networks, whose use callers decide",
+      { chains: [working, onGoerli("unknown", { isChecked: false })] },
+      [200, "ready", undefined],
+    ],
+    [
+      "degraded when some chain or source fails",
+      { chains: [working, failing], sources: [source("prices", "failing")] },
+      [200, "degraded", "no response from optimism, prices"],
+    ],
+    ["unready when no chain responds", { chains: [failing, failingBase] }, NO_CHAIN],
+    [
+      "degraded where a chain in unknown state may respond",
+      { chains: [failing, failingBase, unknown] },
+      [200, "degraded", "no response from optimism, base"],
+    ],
+    [
+      "ready while other networks fail, which callers can influence",
+      { chains: [working, onGoerli("failing")], sources: [source("settings_goerli", "failing")] },
+      [200, "ready", undefined],
+    ],
+    ["unready when only other networks respond", { chains: [failing, onGoerli("ok")] }, NO_CHAIN],
+    ["ready without price feeds while there is the price document", withFeedsFailing("ok"), [200, "ready", undefined]],
+    [
+      "degraded without price feeds while the document fails",
+      withFeedsFailing("failing"),
+      [200, "degraded", "no response from prices, chainlink_arbitrum"],
+    ],
+    [
+      "degraded without price feeds where the document is off",
+      withFeedsFailing("off"),
+      [200, "degraded", "no response from chainlink_arbitrum"],
+    ],
+    [
+      "degraded while a chain of mainnet has no new blocks",
+      { chains: [working, stalled, onGoerli("ok", { isStalled: true })] },
+      [200, "degraded", "no new blocks on polygon"],
+    ],
+    [
+      "degraded while the clock is wrong",
+      { clock: { offsetMs: -600_040, evidence: "blocks" } },
+      [200, "degraded", "the clock of this machine is wrong by 600 s"],
+    ],
+    ["unready while the service shuts down", { isDraining: true }, [503, "unready", "shutting down"]],
+  ])("%s", (_, state, expected) => {
+    const { status, body } = probe("/readyz", state);
+    expect([status, body.status, body.reason]).toEqual(expected);
   });
+});
 
-  test("says nothing about a clock that is right", () => {
-    const { body } = probe("/readyz", { clock: { offsetMs: 0, evidence: undefined } });
-    expect(body).toMatchObject({ status: "ready" });
-    expect(body).not.toHaveProperty("clock");
-  });
-
-  const working = chain("base", ["ok"]);
-  const failing = chain("optimism", ["failing"]);
-  const source = (name: string, state: "ok" | "failing" | "unknown" | "off") => ({
-    source: name,
-    state,
-    ageMs: undefined,
-  });
-
-  test("is ready while no failure is known", () => {
-    expect(
-      readReadiness({ chains: [working, chain("linea", ["unknown"])], sources: [source("prices", "unknown")] }),
-    ).toEqual([...[200, "ready", undefined]]);
-  });
-
-  test("is unready until the first check of every mainnet chain has ended", () => {
-    const unchecked = chain("linea", ["unknown"], { isChecked: false });
-    expect(readReadiness({ chains: [working, unchecked] })).toEqual([
-      ...[503, "unready", "the first check of the chains has not ended"],
-    ]);
-    const goerli = chain("linea", ["unknown"], { isChecked: false, network: "goerli" });
-    expect(readReadiness({ chains: [working, goerli] })[0]).toBe(200);
-  });
-
-  test("is degraded but returns 200 when some chain or source fails", () => {
-    expect(readReadiness({ chains: [working, failing], sources: [source("prices", "failing")] })).toEqual([
-      ...[200, "degraded", "no response from optimism, prices"],
-    ]);
-  });
-
-  test("is unready when no chain responds", () => {
-    const chains = [failing, chain("base", ["failing"])];
-    expect(readReadiness({ chains })).toEqual([503, "unready", "no chain responds"]);
-    // A chain in unknown state may respond.
-    expect(readReadiness({ chains: [...chains, chain("linea", ["unknown"])] })[0]).toBe(200);
-  });
-
-  test("ignores the state of networks other than mainnet, which callers can influence", () => {
-    const goerli = chain("optimism", ["failing"], { network: "goerli" });
-    expect(readReadiness({ chains: [working, goerli], sources: [source("settings_goerli", "failing")] })[1]).toBe(
-      "ready",
-    );
-    expect(readReadiness({ chains: [failing, chain("optimism", ["ok"], { network: "goerli" })] })[0]).toBe(503);
-  });
-
-  test("ignores price feeds that fail while there is the price document, but not without it", () => {
-    const feeds = source("chainlink_arbitrum", "failing");
-    const readWith = (state: "ok" | "failing" | "off") =>
-      readReadiness({ chains: [working], sources: [source("prices", state), feeds] });
-    expect(readWith("ok")).toEqual([200, "ready", undefined]);
-    expect(readWith("failing")).toEqual([200, "degraded", "no response from prices, chainlink_arbitrum"]);
-    expect(readWith("off")).toEqual([200, "degraded", "no response from chainlink_arbitrum"]);
-  });
-
-  test("is unready while the service shuts down", () => {
-    expect(readReadiness({ isDraining: true })).toEqual([503, "unready", "shutting down"]);
-  });
+test("/readyz says which chain is stalled, how wrong the clock is, and nothing about one that is right", () => {
+  expect(probe("/readyz", { chains: [working, stalled] }).body.chains[1].state).toBe("stalled");
+  const { clock } = probe("/readyz", { clock: { offsetMs: -600_040, evidence: "blocks" } }).body;
+  expect(clock).toEqual({ evidence: "blocks", offsetSeconds: -600 });
+  expect(probe("/readyz", { clock: { offsetMs: 0, evidence: undefined } }).body).not.toHaveProperty("clock");
 });
 
 test("/livez returns 200 until shutdown, /health always, as the older server did", () => {

@@ -1,14 +1,9 @@
 import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { createWorkerLiveness } from "../../../src/observability/worker-liveness.js";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
 
 /** Creates a worker that does with each ping what `onPing` does. */
 function createWorker(onPing: (worker: Worker) => void) {
@@ -34,26 +29,18 @@ async function check(...onPing: readonly ((worker: Worker) => void)[]) {
   return [status, JSON.parse(body)];
 }
 
-test("is alive when every worker replies", async () => {
-  expect(await check(reply, reply)).toEqual([200, { status: "OK" }]);
-});
+const sendMetrics = (worker: Worker): void => void worker.emit("message", { type: "worker-metrics" });
+const UNRESPONSIVE = { status: "UNRESPONSIVE", unresponsiveWorkers: 1 };
 
-test("is not alive when a worker does not reply within two seconds", async () => {
-  expect(await check(reply, ignore, reply)).toEqual([503, { status: "UNRESPONSIVE", unresponsiveWorkers: 1 }]);
-});
-
-test("does not count other messages as a reply", async () => {
-  const sendMetrics = (worker: Worker): void => void worker.emit("message", { type: "worker-metrics" });
-  expect(await check(sendMetrics)).toEqual([503, { status: "UNRESPONSIVE", unresponsiveWorkers: 1 }]);
-});
-
-test("is alive while one worker serves and another one exits, which is restarted", async () => {
-  expect(await check(exit, reply)).toEqual([200, { status: "OK" }]);
-});
-
-test("is not alive without any worker", async () => {
-  expect(await check()).toEqual([503, { status: "NO_WORKER" }]);
-  expect(await check(exit, exit)).toEqual([503, { status: "NO_WORKER" }]);
+test.each([
+  ["is alive when every worker replies", [reply, reply], 200, { status: "OK" }],
+  ["is not alive when a worker does not reply within two seconds", [reply, ignore, reply], 503, UNRESPONSIVE],
+  ["does not count other messages as a reply", [sendMetrics], 503, UNRESPONSIVE],
+  ["is alive while one worker serves and another one exits, which is restarted", [exit, reply], 200, { status: "OK" }],
+  ["is not alive without any worker", [], 503, { status: "NO_WORKER" }],
+  ["is not alive when all workers exit", [exit, exit], 503, { status: "NO_WORKER" }],
+])("%s", async (_, onPing, status, body) => {
+  expect(await check(...onPing)).toEqual([status, body]);
 });
 
 test("sends one ping for concurrent probes", async () => {

@@ -2,20 +2,21 @@ import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { ClusterMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
-import type { MetricsJson } from "../../../../src/observability/metrics/exposition.js";
-
-const createMetricsJson = (value: number): MetricsJson =>
-  [
-    { name: "some_total", help: "h", type: "counter", aggregator: "sum", values: [{ labels: {}, value }] },
-  ] as unknown as MetricsJson;
 
 /** Creates a worker that reports the same counter value at every collection. */
-function createWorkerStub(count: number): Worker {
+function createWorkerStub(value: number): Worker {
   const worker = new EventEmitter();
+  const counter = {
+    name: "some_total",
+    help: "h",
+    type: "counter",
+    aggregator: "sum",
+    values: [{ labels: {}, value }],
+  };
   return Object.assign(worker, {
     isConnected: () => true,
     send({ type }: { readonly type: string }) {
-      const reply = { type: "worker-metrics", metrics: createMetricsJson(count) };
+      const reply = { type: "worker-metrics", metrics: [counter] };
       if (type === "collect-metrics") setImmediate(() => worker.emit("message", reply));
       return true;
     },

@@ -42,11 +42,8 @@ async function openConnection(url: string) {
 test("serves GET and HEAD at the paths of its documents and nothing else", async () => {
   const url = await listen(() => text("some_metric 1\n"));
   const response = await fetch(url);
-  expect([response.status, response.headers.get("content-type"), await response.text()]).toEqual([
-    200,
-    "text/plain; version=0.0.4",
-    "some_metric 1\n",
-  ]);
+  expect([response.status, await response.text()]).toEqual([200, "some_metric 1\n"]);
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4");
   expect((await fetch(`${url}?name[]=x`)).status).toBe(200);
   expect(await (await fetch(new URL("/livez", url))).text()).toBe("alive");
   const head = await fetch(url, { method: "HEAD" });

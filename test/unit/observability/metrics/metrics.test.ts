@@ -72,139 +72,120 @@ function setup() {
     now: NOW,
   };
   const metrics = new Metrics(sources, () => elapsedMs);
-  const lines = async (start: string) =>
-    (await metrics.renderText()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
-  return { metrics, lines, loads: () => loads, pass: (ms: number) => (elapsedMs += ms) };
+  /** Returns the values whose names start like this, by name and labels. */
+  const samples = async (start: string): Promise<Record<string, number>> => {
+    const found = [...(await metrics.renderText()).matchAll(/^hop_gateway_(\S+) (\S+)$/gm)];
+    return Object.fromEntries(
+      found.map(([, name = "", value]) => [name, Number(value)]).filter(([name]) => String(name).startsWith(start)),
+    );
+  };
+  return { metrics, samples, loads: () => loads, pass: (ms: number) => (elapsedMs += ms) };
 }
 
 test("reads the current load only at a scrape", async () => {
-  const { lines, loads } = setup();
+  const { samples, loads } = setup();
   expect(loads()).toBe(0);
-  const names = [
-    "connections",
-    "requests_in_progress",
-    "concurrency_limit",
-    "in_flight",
-    "requests_pending",
-    "upstream_requests_in_flight",
-    "custom_endpoints",
-    "active_routes",
-    "streaming_calls",
-    "rpc_budget_calls_per_second",
-    "http2_streams",
-    "pipelined_requests",
-    "waiting_for_turn",
-    "unsent_bytes",
-    "limit_cuts_total",
-    "redis",
-  ];
-  const shown = (await Promise.all(names.map(lines))).flat();
-  expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
-    ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
-    "upstream_requests_in_flight 5",
-    ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
-    ...["http2_streams 9", "pipelined_requests 10", "waiting_for_turn 40", "unsent_bytes 11"],
-    ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
-    ...["event_loop", "received_bytes", "response_deadline"].map((cause) => `limit_cuts_total{cause="${cause}"} 0`),
-    "redis_connected 1",
-    ...["ok} 15", "refused} 0", "timed_out} 0", "skipped} 0"].map(
-      (result) => `redis_commands_total{result="${result.replace("}", '"}')}`,
-    ),
-  ]);
+  expect(await samples("")).toMatchObject({
+    ...{ connections: 1, requests_in_progress: 2, concurrency_limit: 3, in_flight: 4, requests_pending: 5 },
+    ...{ upstream_requests_in_flight: 5, custom_endpoints: 6, active_routes: 7, streaming_calls: 8 },
+    ...{ rpc_budget_calls_per_second: 9.5, http2_streams: 9, pipelined_requests: 10, waiting_for_turn: 40 },
+    ...{ unsent_bytes: 11, 'limit_cuts_total{cause="open_streams"}': 12, 'limit_cuts_total{cause="unsent_bytes"}': 13 },
+    ...{ 'limit_cuts_total{cause="event_loop"}': 0, 'limit_cuts_total{cause="received_bytes"}': 0 },
+    ...{ 'limit_cuts_total{cause="response_deadline"}': 0, redis_connected: 1 },
+    ...{ 'redis_commands_total{result="ok"}': 15, 'redis_commands_total{result="refused"}': 0 },
+    ...{ 'redis_commands_total{result="timed_out"}': 0, 'redis_commands_total{result="skipped"}': 0 },
+  });
   expect(loads()).toBeGreaterThan(0);
 });
 
 test("reports 1 for the current state and 0 for every other state", async () => {
-  const { lines } = setup();
+  const { samples } = setup();
   const ofOptimism = 'network="mainnet",chain="optimism"';
   const statesOf = (endpointId: string, current: string) =>
-    ["ok", "failing", "cooldown", "lagging", "outvoted", "unknown"].map(
-      (name) =>
-        `hop_gateway_endpoint_state{${ofOptimism},endpoint="${endpointId}",state="${name}"} ${name === current ? 1 : 0}`,
-    );
-  expect(await lines("endpoint_state")).toEqual([
-    ...statesOf("optimism[1]#a1b2c3", "ok"),
-    ...statesOf("optimism[2]#d4e5f6", "lagging"),
+    ["ok", "failing", "cooldown", "lagging", "outvoted", "unknown"].map((name) => [
+      `endpoint_state{${ofOptimism},endpoint="${endpointId}",state="${name}"}`,
+      name === current ? 1 : 0,
+    ]);
+  expect(await samples("endpoint_state")).toEqual(
+    Object.fromEntries([...statesOf("optimism[1]#a1b2c3", "ok"), ...statesOf("optimism[2]#d4e5f6", "lagging")]),
+  );
+  const ofSources = Object.entries(await samples("source_state")).filter(([, value]) => value === 1);
+  expect(ofSources.map(([name]) => name)).toEqual([
+    'source_state{source="prices",state="failing"}',
+    'source_state{source="explorer",state="off"}',
   ]);
-  expect((await lines("source_state")).filter((line) => line.endsWith(" 1"))).toEqual([
-    'hop_gateway_source_state{source="prices",state="failing"} 1',
-    'hop_gateway_source_state{source="explorer",state="off"} 1',
-  ]);
-  expect(await lines("cctp_")).toEqual(['hop_gateway_cctp_burn_limit_usdc{chain="optimism"} 9999.5']);
-  expect(await lines("price_")).toEqual([
-    'hop_gateway_price_difference_ratio{token="ETH"} 0.25',
-    'hop_gateway_price_distrusted{token="DAI"} 1',
-    'hop_gateway_price_feed_refused{token="SNX",reason="stale"} 1',
-  ]);
-  expect(await lines("source_age")).toEqual(['hop_gateway_source_age_seconds{source="prices"} 2.5']);
-  expect(await lines("chain_head")).toEqual([
-    `hop_gateway_chain_head_age_seconds{${ofOptimism}} 12`,
-    `hop_gateway_chain_head_number{${ofOptimism}} 77`,
-  ]);
-  expect(await lines("index_lag")).toEqual(['hop_gateway_index_lag_blocks{chain="optimism"} 3']);
-  expect(await lines("index_database")).toEqual([
-    "hop_gateway_index_database_up 1",
-    'hop_gateway_index_database_connections{pool="read",state="active"} 1',
-    'hop_gateway_index_database_connections{pool="read",state="idle"} 2',
-    'hop_gateway_index_database_connections{pool="read",state="waiting"} 0',
-    ...["active", "idle", "waiting"].map(
-      (use) => `hop_gateway_index_database_connections{pool="write",state="${use}"} 0`,
-    ),
-    'hop_gateway_index_database_failures_total{code="57014"} 4',
-  ]);
-  expect(await lines("index_leases")).toEqual([
-    'hop_gateway_index_leases_held{lease="follow"} 1',
-    'hop_gateway_index_leases_held{lease="history"} 0',
-  ]);
+  expect(await samples("cctp_")).toEqual({ 'cctp_burn_limit_usdc{chain="optimism"}': 9999.5 });
+  expect(await samples("price_")).toEqual({
+    'price_difference_ratio{token="ETH"}': 0.25,
+    'price_distrusted{token="DAI"}': 1,
+    'price_feed_refused{token="SNX",reason="stale"}': 1,
+  });
+  expect(await samples("source_age")).toEqual({ 'source_age_seconds{source="prices"}': 2.5 });
+  expect(await samples("chain_head")).toEqual({
+    [`chain_head_age_seconds{${ofOptimism}}`]: 12,
+    [`chain_head_number{${ofOptimism}}`]: 77,
+  });
+  expect(await samples("index_lag")).toEqual({ 'index_lag_blocks{chain="optimism"}': 3 });
+  const connections = (pool: string, state: string) => `index_database_connections{pool="${pool}",state="${state}"}`;
+  expect(await samples("index_database")).toEqual({
+    index_database_up: 1,
+    [connections("read", "active")]: 1,
+    [connections("read", "idle")]: 2,
+    [connections("read", "waiting")]: 0,
+    ...Object.fromEntries(["active", "idle", "waiting"].map((use) => [connections("write", use), 0])),
+    'index_database_failures_total{code="57014"}': 4,
+  });
+  expect(await samples("index_leases")).toEqual({
+    'index_leases_held{lease="follow"}': 1,
+    'index_leases_held{lease="history"}': 0,
+  });
 });
 
+const LABELS = 'network="mainnet",chain="optimism",endpoint="optimism[1]#a1b2c3"';
+const target = { network: "mainnet", chain: "optimism", endpoint: "optimism[1]#a1b2c3" };
+
 test("counts RPC requests by method and outcome and measures those that were not aborted", async () => {
-  const { metrics, lines, pass } = setup();
-  const request = { network: "mainnet", chain: "optimism", endpoint: "optimism[1]#a1b2c3", calls: 1 };
+  const { metrics, samples, pass } = setup();
   for (const [method, outcome] of [
     ["eth_call", "ok"],
     ["eth_call", "aborted"],
     ["debug_everything", "rpc_error"],
   ] as const) {
-    const onEnd = metrics.onEndpointRequest({ ...request, method });
+    const onEnd = metrics.onEndpointRequest({ ...target, calls: 1, method });
     pass(40);
     onEnd(outcome);
   }
-  const labels = 'network="mainnet",chain="optimism",endpoint="optimism[1]#a1b2c3"';
-  expect(await lines("upstream_requests_total")).toEqual([
-    `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="ok"} 1`,
-    `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="aborted"} 1`,
-    `hop_gateway_upstream_requests_total{${labels},method="other",outcome="rpc_error"} 1`,
-  ]);
-  const times = await lines("upstream_request_duration_seconds");
-  expect(times.find((line) => line.includes('le="0.025"'))).toMatch(/ 0$/);
-  expect(times.find((line) => line.includes('le="0.05"'))).toMatch(/ 2$/);
-  expect(times.find((line) => line.includes("_count"))).toMatch(/ 2$/);
+  expect(await samples("upstream_requests_total")).toEqual({
+    [`upstream_requests_total{${LABELS},method="eth_call",outcome="ok"}`]: 1,
+    [`upstream_requests_total{${LABELS},method="eth_call",outcome="aborted"}`]: 1,
+    [`upstream_requests_total{${LABELS},method="other",outcome="rpc_error"}`]: 1,
+  });
+  const times = Object.entries(await samples("upstream_request_duration_seconds"));
+  const timeOf = (part: string) => times.find(([name]) => name.includes(part))?.[1];
+  expect(['le="0.025"', 'le="0.05"', "_count"].map(timeOf)).toEqual([0, 2, 2]);
 });
 
 test("counts calls to endpoints, and what the budget of calls did to them", async () => {
-  const { metrics, lines } = setup();
-  const target = { network: "mainnet", chain: "optimism", endpoint: "optimism[1]#a1b2c3" };
+  const { metrics, samples } = setup();
   metrics.onEndpointRequest({ ...target, method: "batch", calls: 30 })("ok");
   metrics.onEndpointRequest({ ...target, method: "eth_call", calls: 1 })("rpc_error");
   metrics.onBudgetLimited({ ...target, outcome: "waited" });
   metrics.onBudgetLimited({ ...target, outcome: "refused" });
-  const labels = 'network="mainnet",chain="optimism",endpoint="optimism[1]#a1b2c3"';
-  expect(await lines("upstream_calls_total")).toEqual([`hop_gateway_upstream_calls_total{${labels}} 31`]);
-  expect(await lines("rpc_budget_limited_total")).toEqual([
-    `hop_gateway_rpc_budget_limited_total{${labels},outcome="waited"} 1`,
-    `hop_gateway_rpc_budget_limited_total{${labels},outcome="refused"} 1`,
-  ]);
+  expect(await samples("upstream_calls_total")).toEqual({ [`upstream_calls_total{${LABELS}}`]: 31 });
+  expect(await samples("rpc_budget_limited_total")).toEqual({
+    [`rpc_budget_limited_total{${LABELS},outcome="waited"}`]: 1,
+    [`rpc_budget_limited_total{${LABELS},outcome="refused"}`]: 1,
+  });
 });
 
 test("counts closed connections by error code", async () => {
-  const { metrics, lines } = setup();
+  const { metrics, samples } = setup();
   const line = entry({ operation: "", code: "invalid_argument" });
   metrics.onRequest({ ...line, fields: { errorCode: "EXCESS_BYTES" } }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
-  expect(await lines("connection_errors_total")).toEqual([
-    'hop_gateway_connection_errors_total{error_code="EXCESS_BYTES"} 1',
-  ]);
+  expect(await samples("connection_errors_total")).toEqual({
+    'connection_errors_total{error_code="EXCESS_BYTES"}': 1,
+  });
 });
 
 test("the process is watched once, however many services run in it", async () => {
@@ -215,22 +196,18 @@ test("the process is watched once, however many services run in it", async () =>
 });
 
 test("counts what lookups spend by purpose, and spent budgets by owner", async () => {
-  const { metrics, lines } = setup();
+  const { metrics, samples } = setup();
   for (const purpose of ["logs", "logs", "receipt"]) metrics.onLookupRequest(purpose);
   metrics.onBudgetExhausted("caller");
-  expect(await lines("lookup_requests_total")).toEqual([
-    'hop_gateway_lookup_requests_total{purpose="logs"} 2',
-    'hop_gateway_lookup_requests_total{purpose="receipt"} 1',
-  ]);
-  expect(await lines("budgets_exhausted_total")).toEqual(['hop_gateway_budgets_exhausted_total{budget="caller"} 1']);
+  expect(await samples("lookup_requests_total")).toEqual({
+    'lookup_requests_total{purpose="logs"}': 2,
+    'lookup_requests_total{purpose="receipt"}': 1,
+  });
+  expect(await samples("budgets_exhausted_total")).toEqual({ 'budgets_exhausted_total{budget="caller"}': 1 });
 });
 
 const entry = (fields: Partial<AccessLogEntry>): AccessLogEntry => ({
-  requestId: "r",
-  protocol: "rest",
-  operation: "hop.bridge.v1.BridgeService/GetQuote",
-  code: "ok",
-  durationMs: 1,
+  ...{ requestId: "r", protocol: "rest", operation: "hop.bridge.v1.BridgeService/GetQuote", code: "ok", durationMs: 1 },
   ...fields,
 });
 
