@@ -29,26 +29,15 @@ describe("withDeadline", () => {
     await expect(failing(null, createCallContext())).rejects.toThrow("mine");
   });
 
-  test("ends an operation that hangs, and fires its signal", async () => {
+  test.each([
+    ["an operation that hangs", 20, undefined],
+    ["it after the caller's timeout if that is shorter", 60_000, 20],
+    ["it after the configured maximum if the caller's timeout is longer", 20, 60_000],
+  ])("ends %s, and fires its signal", async (_, maxTimeoutMs, timeoutMs) => {
     const { operation, signals } = createHangingOperation();
-    await expect(withDeadline(operation, createOptions(20))(null, createCallContext())).rejects.toMatchObject(
-      deadlineExceeded,
-    );
+    const call = withDeadline(operation, createOptions(maxTimeoutMs))(null, createCallContext({ timeoutMs }));
+    await expect(call).rejects.toMatchObject(deadlineExceeded);
     expect(signals[0]?.aborted).toBe(true);
-  });
-
-  test("applies the caller's timeout if it is shorter", async () => {
-    const { operation } = createHangingOperation();
-    await expect(
-      withDeadline(operation, createOptions(60_000))(null, createCallContext({ timeoutMs: 20 })),
-    ).rejects.toMatchObject(deadlineExceeded);
-  });
-
-  test("applies the configured maximum if the caller's timeout is longer", async () => {
-    const { operation } = createHangingOperation();
-    await expect(
-      withDeadline(operation, createOptions(20))(null, createCallContext({ timeoutMs: 60_000 })),
-    ).rejects.toMatchObject(deadlineExceeded);
   });
 
   test("reports DEADLINE_EXCEEDED even if the operation rejects because of the signal", async () => {

@@ -1,18 +1,18 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { BatchGetQuotesRequestSchema, type BatchGetQuotesResponse } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { findAvailableRoutes } from "../../../../src/hop/routes.js";
 import { toServiceError } from "../../../../src/http/request/error-mapping.js";
-import type { CachePolicy } from "../../../../src/operations/operation.js";
 import { createBatchGetQuotes } from "../../../../src/operations/quotes/batch-get-quotes.js";
 import type { PreparedQuote, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
 import { FairQuota } from "../../../../src/resilience/fair-quota.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
-import { createCallContext } from "../call-context.js";
+import { createDeferred, flushEventLoop } from "../../../support/stubs/transfer-fixtures.js";
+import { createRecordingContext } from "../call-context.js";
 
 type BatchInit = Exclude<MessageInitShape<typeof BatchGetQuotesRequestSchema>, { $typeName: unknown }>;
 
@@ -39,23 +39,20 @@ interface Options {
 
 function setup({ prepare = (request) => () => toQuote(request), ...options }: Options = {}) {
   const { hasSettings = true, timeoutMs, capacity = 1_000, count = () => undefined } = options;
-  const recorded = {
-    ...{ prepared: [] as QuoteRequest[], log: {}, policies: [] as CachePolicy[], internal: [] as unknown[] },
-    ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[], warnings: [] as string[] },
+  const calls = {
+    ...{ prepared: [] as QuoteRequest[], internal: [] as unknown[] },
+    ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[] },
   };
   const caller = new AbortController();
-  const context = createCallContext({
+  const { context, recorded: response } = createRecordingContext({
     ...{ caller: "192.0.2.1", signal: caller.signal, timeoutMs },
-    addLogFields: (fields) => Object.assign(recorded.log, fields),
-    setCachePolicy: (policy) => recorded.policies.push(policy),
-    addWarning: (text) => recorded.warnings.push(text),
     countAsRequests(requests) {
-      recorded.calls.push(`count ${requests}`);
+      calls.calls.push(`count ${requests}`);
       return count(requests);
     },
     describeFailure(error) {
       const { reason, message, field = "" } = toServiceError(error);
-      if (reason === "INTERNAL") recorded.internal.push(error);
+      if (reason === "INTERNAL") calls.internal.push(error);
       return { code: "code", message, reason, field };
     },
   });
@@ -68,8 +65,8 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
     settings: new FeeSettingsSource({ mainnet: document, goerli: document }),
     engine: {
       prepareQuotes(requests) {
-        recorded.calls.push(`prepare ${requests.length}`);
-        recorded.prepared.push(...requests);
+        calls.calls.push(`prepare ${requests.length}`);
+        calls.prepared.push(...requests);
         return requests.map(prepare);
       },
     },
@@ -77,10 +74,10 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
     maxTimeoutMs: 10_000,
     monotonicNow: () => Date.now(),
     eventLoop: new FairScheduler({ turnMs: 1_000 }),
-    onResults: (counts) => recorded.counts.push(counts),
+    onResults: (counts) => calls.counts.push(counts),
   });
   const call = (init: BatchInit) => operation(create(BatchGetQuotesRequestSchema, init), context);
-  return { call, recorded, quota, caller };
+  return { call, recorded: { ...calls, ...response }, quota, caller };
 }
 
 /** Calls a batch that is answered at once. */
@@ -96,10 +93,6 @@ const summarize = ({ results }: BatchGetQuotesResponse) =>
     amount,
     result.case === "error" ? result.value.reason : result.value?.amountIn,
   ]);
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 test("quotes every pair, destinations outside and amounts inside", () => {
   const response = callNow({ ...SHARED, toChain: ["base", "optimism"], amount: ["3", "1"] });
@@ -136,16 +129,10 @@ test("has no results if there is no route", () => {
 });
 
 test.each<[string, BatchInit, string, string]>([
-  ["no amount", SHARED, "MISSING_PARAMETER", "amount"],
   ["an empty amount alone", { ...SHARED, amount: [""] }, "MISSING_PARAMETER", "amount"],
-  ["no token", { ...SHARED, token: "", amount: ["1"] }, "MISSING_PARAMETER", "token"],
   ["an unknown token", { ...SHARED, token: "X", amount: ["1"] }, "UNSUPPORTED_TOKEN", "token"],
-  ["no source", { ...SHARED, fromChain: "", amount: ["1"] }, "MISSING_PARAMETER", "fromChain"],
   ["an unknown source", { ...SHARED, fromChain: "x", amount: ["1"] }, "UNSUPPORTED_CHAIN", "fromChain"],
-  ["no slippage", { token: "USDT", fromChain: "polygon", amount: ["1"] }, "MISSING_PARAMETER", "slippage"],
-  ["an invalid slippage", { ...SHARED, slippage: 100, amount: ["1"] }, "INVALID_PARAMETER", "slippage"],
   ["an unknown network", { ...SHARED, network: "x", amount: ["1"] }, "UNSUPPORTED_NETWORK", "network"],
-  ["an unknown view", { ...SHARED, view: "x", amount: ["1"] }, "INVALID_PARAMETER", "view"],
   ["101 amounts", { ...SHARED, toChain: ["base"], amount: Array(101).fill("1") }, "INVALID_PARAMETER", "amount"],
   [
     "26 amounts to 4 chains",
@@ -216,19 +203,12 @@ test("quotes requests of any routes in their order", () => {
 
 test("a failing quote leaves the others alone, and an internal error is logged", async () => {
   const error = new TypeError("mine");
-  const failures = new Map<bigint, () => never>([
-    [
-      1n,
-      () => {
-        throw error;
-      },
-    ],
-    [
-      2n,
-      () => {
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", "optimism does not respond");
-      },
-    ],
+  const fail = (reason: Error) => (): never => {
+    throw reason;
+  };
+  const failures = new Map([
+    [1n, fail(error)],
+    [2n, fail(new ServiceError("UPSTREAM_UNAVAILABLE", "optimism does not respond"))],
   ]);
   const { call, recorded } = setup({
     prepare: (request) =>
@@ -241,12 +221,12 @@ test("a failing quote leaves the others alone, and an internal error is logged",
     ...["INTERNAL", "UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "4"],
   ]);
   expect(recorded.internal).toEqual([error]);
-  expect(recorded.log).toMatchObject({ quotes: 4, failed: 3 });
+  expect(recorded.logFields).toMatchObject({ quotes: 4, failed: 3 });
   expect(recorded.counts.map((counts) => Object.fromEntries(counts))).toEqual([
     { "": 1, INTERNAL: 1, UPSTREAM_UNAVAILABLE: 2 },
   ]);
   // No error is cached.
-  expect(recorded.policies).toEqual(["private"]);
+  expect(recorded.cache).toEqual(["private"]);
 });
 
 test.each([[["1", "2"]], [["2", "1"]]])("may be cached until the first of its quotes is too old: %j", (amount) => {
@@ -257,7 +237,7 @@ test.each([[["1", "2"]], [["2", "1"]]])("may be cached until the first of its qu
     }),
   });
   call({ ...SHARED, toChain: ["optimism"], amount });
-  expect(recorded.policies).toEqual([{ ageSeconds: 3, maxAgeSeconds: 6, staleWhileRevalidateSeconds: 2 }]);
+  expect(recorded.cache).toEqual([{ ageSeconds: 3, maxAgeSeconds: 6, staleWhileRevalidateSeconds: 2 }]);
 });
 
 test("is counted before any work, and refused with the rejection", async () => {
@@ -291,13 +271,10 @@ test("computes nothing after its caller has left", async () => {
   // The deadline does not pass.
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const computed: bigint[] = [];
-  let resolve = (): void => {};
-  const inputs = new Promise<void>((onResolve) => {
-    resolve = onResolve;
-  });
+  const inputs = createDeferred<void>();
   const { call, caller } = setup({
     prepare: (request) =>
-      inputs.then(() => () => {
+      inputs.promise.then(() => () => {
         computed.push(request.amountIn);
         return toQuote(request);
       }),
@@ -305,8 +282,8 @@ test("computes nothing after its caller has left", async () => {
   const response = call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] });
   caller.abort();
   await response;
-  resolve();
-  await new Promise((onTurn) => setImmediate(onTurn));
+  inputs.resolve();
+  await flushEventLoop();
   expect(computed).toEqual([]);
 });
 

@@ -4,10 +4,10 @@ import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/h
 import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
 import { createProtobufJsonPrinter, createRestJsonPrinter } from "../../../../src/http/codec/json-printer.js";
 import { createBinaryWriter } from "../../../../src/http/codec/write-binary.js";
-import type { CallContext } from "../../../../src/operations/operation.js";
 import { createGetQuote, toQuoteResponse } from "../../../../src/operations/quotes/get-quote.js";
 import type { DetailedQuote, QuoteEngine, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
 import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
+import { createRecordingContext } from "../call-context.js";
 
 const timestampedQuote: TimestampedQuote = {
   quote: {
@@ -32,11 +32,7 @@ const request = create(GetQuoteRequestSchema, {
 
 function callGetQuote(quote: QuoteEngine["quote"], isSettingsCached = true) {
   const logFields: unknown[] = [];
-  const policies: unknown[] = [];
-  const context = {
-    addLogFields: (fields: unknown) => logFields.push(fields),
-    setCachePolicy: (policy: unknown) => policies.push(policy),
-  } as unknown as CallContext;
+  const { context, recorded } = createRecordingContext({ addLogFields: (fields) => logFields.push(fields) });
   const settings = { value: getBuiltInFeeSettings("mainnet"), readAt: 0 };
   const document = { get: async () => settings, peek: () => (isSettingsCached ? settings : undefined) };
   const operation = createGetQuote({
@@ -44,7 +40,7 @@ function callGetQuote(quote: QuoteEngine["quote"], isSettingsCached = true) {
     settings: new FeeSettingsSource({ mainnet: document, goerli: document }),
     engine: { quote, quoteWithCustomEndpoints: () => Promise.reject(new Error("no custom endpoints")) },
   });
-  return { call: () => operation(request, context), logFields, policies };
+  return { call: () => operation(request, context), logFields, policies: recorded.cache };
 }
 
 test("returns a complete message, at once if everything is cached", () => {

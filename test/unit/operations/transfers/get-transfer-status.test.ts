@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   GetTransferStatusRequestSchema,
   type GetTransferStatusResponse,
@@ -8,7 +8,6 @@ import {
   TransferDetailsSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../../../../src/chain/chains.js";
-import type { CachePolicy } from "../../../../src/operations/operation.js";
 import {
   createGetTransferStatus,
   type GetTransferStatusDeps,
@@ -31,7 +30,7 @@ import {
   type StatusOverrides,
   unavailableError,
 } from "../../../support/stubs/transfer-fixtures.js";
-import { createCallContext } from "../call-context.js";
+import { createRecordingContext } from "../call-context.js";
 
 const OBSERVED_AT_MS = 1_700_000_100_000;
 const MAX_TIMEOUT_MS = 10_000;
@@ -61,12 +60,6 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
   const usd = "usd" in parts ? parts.usd : 2;
   const state = { usd, now: OBSERVED_AT_MS + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
   const lookups: { query: TransferQuery; context: LookupContext }[] = [];
-  const recorded = {
-    cache: [] as CachePolicy[],
-    metadata: [] as object[],
-    warnings: [] as string[],
-    logFields: {} as Record<string, unknown>,
-  };
   const statusCache: Pick<StatusCache, "find"> = {
     find(query, context) {
       lookups.push({ query, context });
@@ -94,11 +87,9 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     if (token !== "ETH" && token !== "DAI") throw unavailableError("no price");
     return state.usd ?? 0;
   };
-  const expectNoOrigin = (): never => {
-    throw new Error("a status names no source of its prices");
-  };
+  const getOrigin = () => expect.unreachable("a status names no source of its prices");
   const prices: TokenPrices = {
-    peekTable: () => (state.usd === undefined ? undefined : { getUsdPrice: price, getOrigin: expectNoOrigin }),
+    peekTable: () => (state.usd === undefined ? undefined : { getUsdPrice: price, getOrigin }),
     getTable: () => Promise.reject(new Error("one price is enough")),
     getUsdPrice: () =>
       new Promise((resolve, reject) => {
@@ -118,13 +109,7 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     monotonicNow: () => state.steady,
   });
   const caller = new AbortController();
-  const context = createCallContext({
-    timeoutMs,
-    addLogFields: (fields) => Object.assign(recorded.logFields, fields),
-    setCachePolicy: (policy) => recorded.cache.push(policy),
-    setResponseMetadata: (entries) => recorded.metadata.push(entries),
-    addWarning: (text) => recorded.warnings.push(text),
-  });
+  const { context, recorded } = createRecordingContext({ timeoutMs });
   Object.defineProperty(context, "signal", {
     get() {
       state.signalReads += 1;
@@ -137,48 +122,28 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
   return { call, lookups, detailed, recorded, state, caller };
 }
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe("the transfer query", () => {
   const [id, upperCaseId] = [repeatedByteHash("ab"), `0x${"AB".repeat(32)}`];
-  test.each<[object, TransferQuery]>([
-    [{ transferId: id }, { transferId: id, transactionHash: undefined }],
-    [{ transferId: upperCaseId }, { transferId: id, transactionHash: undefined }],
-    [{ transferHash: upperCaseId }, { transferId: undefined, transactionHash: id }],
-    [{ transactionHash: upperCaseId }, { transferId: undefined, transactionHash: id }],
-    [
-      { transferHash: id, transactionHash: upperCaseId },
-      { transferId: undefined, transactionHash: id },
-    ],
-    [
-      { transferId: repeatedByteHash("1a"), transferHash: id },
-      { transferId: repeatedByteHash("1a"), transactionHash: id },
-    ],
-    [{ transferId: "0" }, { transferId: "0", transactionHash: undefined }],
-    [
-      { transferId: "18446744073709551615", transferHash: "" },
-      { transferId: "18446744073709551615", transactionHash: undefined },
-    ],
-  ])("of %o is normalized", async (request, query) => {
+  const [otherId, largestNonce] = [repeatedByteHash("1a"), "18446744073709551615"];
+  test.each<[object, string | undefined, string | undefined]>([
+    [{ transferId: id }, id, undefined],
+    [{ transferId: upperCaseId }, id, undefined],
+    [{ transferHash: upperCaseId }, undefined, id],
+    [{ transactionHash: upperCaseId }, undefined, id],
+    [{ transferHash: id, transactionHash: upperCaseId }, undefined, id],
+    [{ transferId: otherId, transferHash: id }, otherId, id],
+    [{ transferId: "0" }, "0", undefined],
+    [{ transferId: largestNonce, transferHash: "" }, largestNonce, undefined],
+  ])("of %o has the ID %s and the hash %s", async (request, transferId, transactionHash) => {
     const { call, lookups } = setup();
     await call(request);
-    expect(lookups.map((lookup) => lookup.query)).toEqual([query]);
+    expect(lookups.map(({ query }) => query)).toEqual([{ transferId, transactionHash }]);
   });
 
   test.each<[object, string, string | undefined]>([
     [{}, "MISSING_PARAMETER", "transferId"],
     [{ transferId: "", transferHash: "" }, "MISSING_PARAMETER", "transferId"],
-    [{ transferHash: id.slice(0, -1) }, "INVALID_PARAMETER", "transferHash"],
-    [{ transactionHash: `${id}0` }, "INVALID_PARAMETER", "transactionHash"],
     [{ transferHash: id, transactionHash: repeatedByteHash("ac") }, "INVALID_PARAMETER", "transactionHash"],
-    [{ transferHash: id.slice(2) }, "INVALID_PARAMETER", "transferHash"],
-    [{ transferId: "0x1" }, "INVALID_PARAMETER", "transferId"],
-    [{ transferId: "01" }, "INVALID_PARAMETER", "transferId"],
-    [{ transferId: "-1" }, "INVALID_PARAMETER", "transferId"],
-    [{ transferId: " 1" }, "INVALID_PARAMETER", "transferId"],
-    [{ transferId: "18446744073709551616" }, "INVALID_PARAMETER", "transferId"],
     [{ transferId: "1", network: "kovan" }, "UNSUPPORTED_NETWORK", "network"],
     [{ transferId: "1", rpcUrl: { nowhere: "https://a" } }, "UNSUPPORTED_CHAIN", "rpcUrl[nowhere]"],
   ])("of %o is rejected with %s", (request, reason, field) => {
@@ -330,14 +295,6 @@ describe("the view", () => {
     expect(detailed).toEqual([]);
   });
 
-  test.each(["full", "Full", "FULL ", "BASIC,FULL", "1"])("%o is rejected before any lookup", (view) => {
-    const { call, lookups } = setup();
-    expect(() => call({ ...query, view })).toThrow(
-      expect.objectContaining({ reason: "INVALID_PARAMETER", field: "view" }),
-    );
-    expect(lookups).toEqual([]);
-  });
-
   test("FULL adds the details at the end, synchronously when they are cached", () => {
     const { call, state } = setup();
     const response = call({ ...query, view: "FULL" }) as GetTransferStatusResponse;
@@ -397,26 +354,18 @@ describe("the view", () => {
 });
 
 describe("the cache policy", () => {
-  test.each<[string, StatusOverrides, CachePolicy]>([
-    ["settled", {}, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
-    ["pending", { delivery: undefined }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
-    ["not final", { isFinal: false }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
-    [
-      "pending to L1",
-      { delivery: undefined, sent: { destination: getChain("ethereum") } },
-      { ageSeconds: 1.5, maxAgeSeconds: 12 },
-    ],
-    ["settled, with a historical price", { priceUsd: 3 }, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
-    ["settled, without a price", { sent: { token: "HOP" } }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
-    [
-      "settled, without a price, to a slow chain",
-      { sent: { token: "HOP", destination: getChain("ethereum") } },
-      { ageSeconds: 1.5, maxAgeSeconds: 12 },
-    ],
-  ])("of a status that is %s", async (_, parts, policy) => {
+  test.each<[string, StatusOverrides, number]>([
+    ["settled", {}, 86_400],
+    ["pending", { delivery: undefined }, 1],
+    ["not final", { isFinal: false }, 1],
+    ["pending to L1", { delivery: undefined, sent: { destination: getChain("ethereum") } }, 12],
+    ["settled, with a historical price", { priceUsd: 3 }, 86_400],
+    ["settled, without a price", { sent: { token: "HOP" } }, 1],
+    ["settled, without a price, to L1", { sent: { token: "HOP", destination: getChain("ethereum") } }, 12],
+  ])("of a status that is %s", async (_, parts, maxAgeSeconds) => {
     const { call, recorded } = setup({ status: createStatus(parts) });
     await call();
-    expect(recorded.cache).toEqual([policy]);
+    expect(recorded.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds }]);
   });
 
   test.each([
@@ -505,14 +454,6 @@ describe("the price", () => {
     expect(call()).toEqual(first);
     expect(setup({ status: Object.freeze(createStatus()) }).call()).toEqual(first);
   });
-});
-
-test("the context of a lookup has no getters of its own, each of which would make a hidden class per call", () => {
-  const { call, lookups } = setup();
-  call();
-  const properties = Object.getOwnPropertyDescriptors(lookups[0]?.context ?? {});
-  expect(Object.keys(properties)).toContain("network");
-  expect(Object.values(properties).filter(({ get }) => get !== undefined)).toEqual([]);
 });
 
 describe("the deadline of the lookup", () => {

@@ -5,12 +5,11 @@ import {
   type GetWithdrawalResponse,
   GetWithdrawalResponse_State as State,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import type { CachePolicy } from "../../../../src/operations/operation.js";
 import { createGetWithdrawal } from "../../../../src/operations/transfers/get-withdrawal.js";
 import type { LookupResult } from "../../../../src/transfers/sources/transfer-source.js";
 import type { MerkleProof, Withdrawal } from "../../../../src/transfers/withdrawals/withdrawal.js";
 import { createChainAccess, createStatus, repeatedByteHash } from "../../../support/stubs/transfer-fixtures.js";
-import { createCallContext } from "../call-context.js";
+import { createRecordingContext } from "../call-context.js";
 
 const id = repeatedByteHash("1a");
 const OBSERVED_AT_MS = 1_700_000_100_000;
@@ -20,8 +19,6 @@ async function call(
   withdrawal: Withdrawal = { state: "RECEIVED" },
   request: MessageInitShape<typeof GetWithdrawalRequestSchema> = { transferId: id },
 ) {
-  const caching: CachePolicy[] = [];
-  const warnings: string[] = [];
   const operation = createGetWithdrawal({
     chains: {
       forNetwork: () => createChainAccess([]),
@@ -33,12 +30,9 @@ async function call(
     now: () => OBSERVED_AT_MS + 500,
     monotonicNow: () => 0,
   });
-  const context = createCallContext({
-    setCachePolicy: (policy) => caching.push(policy),
-    addWarning: (text) => warnings.push(text),
-  });
+  const { context, recorded } = createRecordingContext();
   const response: GetWithdrawalResponse = await operation(create(GetWithdrawalRequestSchema, request), context);
-  return { response, caching, warnings };
+  return { response, caching: recorded.cache, warnings: recorded.warnings };
 }
 
 test("a transfer that was received needs nothing", async () => {
