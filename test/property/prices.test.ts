@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { PriceDocument } from "../../src/prices/price-source.js";
-import { PriceSource } from "../../src/prices/price-source.js";
+import { beforeEach, expect, test, vi } from "vitest";
+import { type PriceDocument, PriceSource } from "../../src/prices/price-source.js";
 import { ComparedTokenPrices, type PriceTable } from "../../src/prices/token-prices.js";
 import { StaleWhileRevalidateCache } from "../../src/resilience/stale-while-revalidate.js";
 
@@ -43,6 +42,16 @@ function createScriptedSource(name: PriceSource["name"], say: () => number | und
   return { given, source: new PriceSource({ name, cache, now: Date.now, monotonicNow: Date.now }) };
 }
 
+/** Starts two sources that say what the state has. */
+function startSources() {
+  vi.setSystemTime(NOW);
+  const state: { minute: Minute } = { minute: { preferred: undefined, other: undefined } };
+  const preferred = createScriptedSource("ASSETS", () => state.minute.preferred);
+  const other = createScriptedSource("CHAINLINK", () => state.minute.other);
+  const sources = [preferred.source, other.source];
+  return { state, preferred, other, prices: new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources }) };
+}
+
 function readPrice(
   table: PriceTable,
 ): { readonly usd: number; readonly source: string; readonly at: number } | undefined {
@@ -54,22 +63,12 @@ function readPrice(
   }
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 
 test("a price that is used was given within ten minutes, by the source that is named", async () => {
   await fc.assert(
     fc.asyncProperty(minutes, async (script) => {
-      vi.setSystemTime(NOW);
-      const state: { minute: Minute } = { minute: { preferred: undefined, other: undefined } };
-      const preferred = createScriptedSource("ASSETS", () => state.minute.preferred);
-      const other = createScriptedSource("CHAINLINK", () => state.minute.other);
-      const sources = [preferred.source, other.source];
-      const prices = new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources });
+      const { state, preferred, other, prices } = startSources();
       for (const minute of script) {
         state.minute = minute;
         const used = readPrice(prices.peekTable(["ETH"]) ?? (await prices.getTable(["ETH"])));
@@ -97,12 +96,7 @@ test("of a source that jumps alone, no price is used", async () => {
   const jump = fc.oneof(fc.double({ min: 160, max: 1e6, noNaN: true }), fc.double({ min: 1e-6, max: 48, noNaN: true }));
   await fc.assert(
     fc.asyncProperty(fc.array(steady, { minLength: 1, maxLength: 6 }), jump, steady, async (before, wrong, usd) => {
-      vi.setSystemTime(NOW);
-      const state: { minute: Minute } = { minute: { preferred: undefined, other: undefined } };
-      const preferred = createScriptedSource("ASSETS", () => state.minute.preferred);
-      const other = createScriptedSource("CHAINLINK", () => state.minute.other);
-      const sources = [preferred.source, other.source];
-      const prices = new ComparedTokenPrices({ fixedPricesUsd: new Map(), sources });
+      const { state, prices } = startSources();
       const ask = async () => {
         const table = prices.peekTable(["ETH"]) ?? (await prices.getTable(["ETH"]));
         await vi.advanceTimersByTimeAsync(0);

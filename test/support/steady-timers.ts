@@ -7,3 +7,11 @@ import { vi } from "vitest";
 export function keepTimersSteady(): void {
   Object.assign(vi, { isFakeTimers: () => false });
 }
+
+/** Advances the faked time, and returns the result. */
+export async function settle<T>(result: T | Promise<T>, ms: number): Promise<T> {
+  const settled = Promise.resolve(result);
+  settled.catch(() => {});
+  await vi.advanceTimersByTimeAsync(ms);
+  return settled;
+}

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { PriceDocument } from "../../../src/prices/price-source.js";
-import { PriceSource } from "../../../src/prices/price-source.js";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { type PriceDocument, PriceSource } from "../../../src/prices/price-source.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import { StaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
+import { settle } from "../../support/steady-timers.js";
 
 const NOW = 1_795_000_000_000;
 const clock = () => Date.now();
@@ -45,18 +45,25 @@ function start(fixed: Record<string, number> = {}) {
   return { assets: assets.host, assetsCache: assets.cache, feeds: feeds.host, prices, ask, events };
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+function startAgreeing() {
+  const started = start();
+  started.assets.answer = { ETH: 3000 };
+  started.feeds.answer = { ETH: 3001 };
+  return started;
+}
+
+/** The preferred source fails, so that the next one is read. */
+function startFailing() {
+  const started = startAgreeing();
+  started.assets.answer = new Error("the host is gone");
+  return started;
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW }));
 
 describe("while the preferred source has the prices", () => {
   test("the next one is read in the background, once a minute and not in the first minute", async () => {
-    const { assets, feeds, ask } = start();
-    assets.answer = { ETH: 3000 };
-    feeds.answer = { ETH: 3001 };
+    const { feeds, ask } = startAgreeing();
     const loadsAfter: number[] = [];
     for (let second = 0; second <= 300; second += 1) {
       expect(await ask("ETH")).toBe("ASSETS 3000");
@@ -110,9 +117,7 @@ describe("the next source is read before an answer", () => {
   });
 
   test("until the preferred one answers again", async () => {
-    const { assets, feeds, ask } = start();
-    assets.answer = new Error("the host is gone");
-    feeds.answer = { ETH: 3001 };
+    const { assets, ask } = startFailing();
     await ask("ETH");
     assets.answer = { ETH: 3000 };
     await vi.advanceTimersByTimeAsync(1_000);
@@ -125,19 +130,13 @@ describe("the next source is read before an answer", () => {
     const { assets, feeds, ask } = start();
     Object.assign(assets, { answer: { ETH: 3000, HOP: 0.02 }, delayMs: 2_000 });
     feeds.answer = { ETH: 3001 };
-    const first = ask("ETH");
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(await first).toBe("CHAINLINK 3001");
+    expect(await settle(ask("ETH"), 2_000)).toBe("CHAINLINK 3001");
     await vi.advanceTimersByTimeAsync(600_000);
-    const next = ask("HOP");
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(await next).toBe("ASSETS 0.02");
+    expect(await settle(ask("HOP"), 2_000)).toBe("ASSETS 0.02");
   });
 
   test("if the preferred one's document expires", async () => {
-    const { assets, feeds, ask } = start();
-    assets.answer = { ETH: 3000 };
-    feeds.answer = { ETH: 3001 };
+    const { assets, ask } = startAgreeing();
     await ask("ETH");
     assets.answer = new Error("the host is gone");
     const answers = new Set<string>();
@@ -151,8 +150,7 @@ describe("the next source is read before an answer", () => {
   });
 
   test("and if it fails too, the price is unavailable", async () => {
-    const { assets, feeds, ask } = start();
-    assets.answer = new Error("the host is gone");
+    const { feeds, ask } = startFailing();
     feeds.answer = new Error("the chain is gone");
     await expect(ask("ETH")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message: "no price for ETH" });
   });
@@ -189,10 +187,21 @@ describe("two sources", () => {
     expect(prices.compareSources().comparisons).toEqual([{ token: "ETH", difference: 3000 / 2900 - 1 }]);
   });
 
-  test("of which the preferred one changes by half: it is believed", async () => {
-    const { assets, ask, events } = await startWith(3000, 3001);
-    assets.answer = { ETH: 4500 };
-    expect(await nextMinute(ask)).toBe("ASSETS 4500");
+  type Minutes = readonly (readonly [assetsUsd: number, feedsUsd: number, answer: string])[];
+  const rise = Array.from({ length: 7 }, (_, hour) => 3000 * 1.4 ** hour);
+
+  test.each<[string, Minutes]>([
+    ["the preferred one changes by half", [[4500, 3001, "ASSETS 4500"]]],
+    ["both jump at the same time, but not to the same price", [[6000, 9000, "ASSETS 6000"]]],
+    ["the second alone jumps", [[3000, 1, "ASSETS 3000"]]],
+    ["the preferred one moves far over hours, without a jump", rise.map((usd) => [usd, 3001, `ASSETS ${usd}`])],
+  ])("of which %s: the preferred one is believed", async (_, minutes) => {
+    const { assets, feeds, ask, events } = await startWith(3000, 3001);
+    for (const [assetsUsd, feedsUsd, answer] of minutes) {
+      assets.answer = { ETH: assetsUsd };
+      feeds.answer = { ETH: feedsUsd };
+      expect(await nextMinute(ask)).toBe(answer);
+    }
     expect(events).toEqual([]);
   });
 
@@ -205,36 +214,12 @@ describe("two sources", () => {
     expect(prices.compareSources().distrustedTokens).toEqual([]);
   });
 
-  test("that jump at the same time, but not to the same price: the preferred one is believed", async () => {
-    const { assets, feeds, ask, events } = await startWith(3000, 3001);
-    assets.answer = { ETH: 6000 };
-    feeds.answer = { ETH: 9000 };
-    expect(await nextMinute(ask)).toBe("ASSETS 6000");
-    expect(events).toEqual([]);
-  });
-
   test("of which the second follows the jump: the preferred one is believed again", async () => {
     const { assets, feeds, ask } = await startWith(3000, 3001);
     assets.answer = { ETH: 6000 };
     expect(await nextMinute(ask)).toBe("CHAINLINK 3001");
     feeds.answer = { ETH: 5990 };
     expect(await nextMinute(ask)).toBe("ASSETS 6000");
-  });
-
-  test("of which the second alone jumps: the preferred one is believed", async () => {
-    const { feeds, ask, events } = await startWith(3000, 3001);
-    feeds.answer = { ETH: 1 };
-    expect(await nextMinute(ask)).toBe("ASSETS 3000");
-    expect(events).toEqual([]);
-  });
-
-  test("of which the preferred one moves far over hours, without a jump: it is believed", async () => {
-    const { assets, ask, events } = await startWith(3000, 3001);
-    for (let usd = 3000; usd < 30_000; usd *= 1.4) {
-      assets.answer = { ETH: usd };
-      expect(await nextMinute(ask)).toBe(`ASSETS ${usd}`);
-    }
-    expect(events).toEqual([]);
   });
 
   test("of which the second fails after a jump: no price is better than a wrong one", async () => {
@@ -285,15 +270,11 @@ describe("a jump of the preferred source before the next one was read", () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await prices.getUsdPrice("ETH")).toBe(3000);
     await vi.advanceTimersByTimeAsync(0);
-    const price = prices.getUsdPrice("ETH");
-    await vi.advanceTimersByTimeAsync(800);
-    expect(await price).toBe(3001);
+    expect(await settle(prices.getUsdPrice("ETH"), 800)).toBe(3001);
   });
 
   test("is seen although probes and metrics read two documents before anybody asks", async () => {
-    const { assets, assetsCache, feeds, ask, prices } = start();
-    assets.answer = { ETH: 3000 };
-    feeds.answer = { ETH: 3001 };
+    const { assets, assetsCache, ask, prices } = startAgreeing();
     await ask("ETH");
     assets.answer = { ETH: 30 };
     for (let minute = 0; minute < 2; minute += 1) {
@@ -306,35 +287,25 @@ describe("a jump of the preferred source before the next one was read", () => {
   });
 
   test("is seen although nobody asks between the document that came too late and the next one", async () => {
-    const { assets, assetsCache, feeds, ask } = start();
-    assets.answer = { ETH: 3000 };
-    feeds.answer = { ETH: 3001 };
+    const { assets, assetsCache, ask } = startAgreeing();
     await ask("ETH");
     await vi.advanceTimersByTimeAsync(360_000);
     Object.assign(assets, { answer: { ETH: 30 }, delayMs: 2_000 });
-    const answer = ask("ETH");
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(await answer).toBe("ASSETS 3000");
+    expect(await settle(ask("ETH"), 2_000)).toBe("ASSETS 3000");
     await vi.advanceTimersByTimeAsync(60_000);
     assetsCache.peek();
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await ask("ETH")).toBe("CHAINLINK 3001");
   });
 
-  test("is believed once that one agrees", async () => {
-    const { ask, events, prices } = await jumpTo(1200, { ETH: 1201 });
-    const answer = ask("ETH");
-    await vi.advanceTimersByTimeAsync(800);
-    expect(await answer).toBe("ASSETS 1200");
-    expect(events).toEqual(["ASSETS ETH true undefined", "ASSETS ETH false 1201"]);
+  test.each([
+    ["agrees", { ETH: 1201 }, "1201"],
+    ["was read and has no price", { DAI: 1 }, "undefined"],
+  ])("is believed once that one %s", async (_, feeds, otherPrice) => {
+    const { ask, events, prices } = await jumpTo(1200, feeds);
+    expect(await settle(ask("ETH"), 800)).toBe("ASSETS 1200");
+    expect(events).toEqual(["ASSETS ETH true undefined", `ASSETS ETH false ${otherPrice}`]);
     expect(prices.compareSources().distrustedTokens).toEqual([]);
-  });
-
-  test("is believed once that one was read and has no price", async () => {
-    const { ask } = await jumpTo(1200, { DAI: 1 });
-    const answer = ask("ETH");
-    await vi.advanceTimersByTimeAsync(800);
-    expect(await answer).toBe("ASSETS 1200");
   });
 
   test.each([
@@ -360,11 +331,10 @@ describe("a jump of the preferred source before the next one was read", () => {
       await vi.advanceTimersByTimeAsync(60_000);
       await ask("ETH").catch(() => "");
       await vi.advanceTimersByTimeAsync(0);
-      const hasPrice = await ask("ETH").then(
-        () => true,
-        () => false,
+      await ask("ETH").then(
+        () => priced.push(minute),
+        () => {},
       );
-      if (hasPrice) priced.push(minute);
     }
     return priced;
   }
