@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { findAmountIn } from "../../src/quotes/math/find-amount-in.js";
 import { RouteQuoter } from "../../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../../src/quotes/math/route-snapshot.js";
 import { type StableSwapPool, SwapRevertError } from "../../src/quotes/math/stable-swap.js";
@@ -18,8 +17,6 @@ const FLOORS = 8n;
  * pool, and an almost empty pool prices its first units far higher. A search may then miss the second rise.
  */
 const MAX_RISING_FEE_BPS = 1_000;
-/** Beyond this, a search costs more than the 200 us that it may take on a slow core. */
-const MAX_TRIALS = 200;
 
 const bigInts = (min: bigint, max: bigint) => fc.bigInt({ min, max });
 /** Numbers of every magnitude up to this many bits. */
@@ -166,14 +163,6 @@ function receive(quoter: RouteQuoter, amountIn: bigint): bigint | undefined {
   return received === "reverts" ? undefined : received;
 }
 
-/** Returns what an amount brings before it is limited to 0. */
-function getNet(quoter: RouteQuoter, amountIn: bigint): bigint | "reverts" | undefined {
-  return compute(quoter, amountIn, (input) => {
-    const { amountOut, totalFee } = quoter.explain(...input).breakdown;
-    return amountOut - totalFee;
-  });
-}
-
 /** Calls back with the input of a quote; undefined: the output of the swap before a CCTP transfer is not known. */
 function compute<T>(
   { snapshot }: RouteQuoter,
@@ -247,31 +236,3 @@ test("an amount that brings as much as another is found whenever that one is not
   fc.assert(property, { numRuns: RUNS, endOnFailure: true });
   expect(compared).toBeGreaterThan(runs / 10);
 });
-
-test("takes few trials, also for an output that no amount brings and for pools that revert", () => {
-  const trialsUntilFound: number[] = [];
-  const property = fc.property(snapshots, targets, (snapshot, target) => {
-    const quoter = new RouteQuoter(snapshot);
-    let trials = 0;
-    const count = (amountIn: bigint) => {
-      trials += 1;
-      return getNet(quoter, amountIn);
-    };
-    if (findAmountIn(count, target) !== undefined) trialsUntilFound.push(trials);
-    expect(trials).toBeLessThanOrEqual(MAX_TRIALS);
-  });
-  fc.assert(property, { numRuns: RUNS, endOnFailure: true });
-  expect(Math.max(...[() => "reverts" as const, () => undefined, () => 0n].map(countTrials))).toBeLessThanOrEqual(100);
-  const average = trialsUntilFound.reduce((sum, trials) => sum + trials, 0) / trialsUntilFound.length;
-  expect(average).toBeLessThan(25);
-});
-
-function countTrials(getNet: () => bigint | "reverts" | undefined): number {
-  let trials = 0;
-  const count = () => {
-    trials += 1;
-    return getNet();
-  };
-  expect(findAmountIn(count, 1n)).toBeUndefined();
-  return trials;
-}
