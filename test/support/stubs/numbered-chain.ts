@@ -3,9 +3,13 @@ import { RpcError } from "../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { ChainStateCache } from "../../../src/quotes/state/chain-state-cache.js";
+import { closeAfterTest } from "../close-after-test.js";
 
-/** Creates the cache of a chain on which each read gets its number: as the gas price, and from each contract. Uses `Date`. */
-export function createNumberedChain() {
+/**
+ * Creates the cache of a chain on which each read gets its number: as the gas price, and from each contract. Uses `Date`.
+ * The cache is closed after the test.
+ */
+export function createNumberedChain(options: Partial<ConstructorParameters<typeof ChainStateCache>[0]> = {}) {
   const polygon = getNetwork("mainnet").chains.get("polygon");
   if (polygon === undefined) throw new Error("no polygon");
   const state = {
@@ -46,6 +50,7 @@ export function createNumberedChain() {
     client,
     clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
     isStalled: () => state.isStalled,
+    ...options,
   });
-  return { state, cache };
+  return { state, cache: closeAfterTest(cache) };
 }

@@ -58,6 +58,8 @@ const contractAbi = new utils.Interface([
   "function burnLimitsPerMessage(address token) view returns (uint256)",
 ]);
 
+type CallArguments = ReturnType<typeof contractAbi.parseTransaction>["args"];
+
 /** Creates a chain client that serves the calls of both the SDK engine and the snapshot engine. */
 export function createQuoteChainStub(state: QuoteChainState): ChainClient {
   function poolAt(to: string): Pool {
@@ -66,56 +68,37 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
     return pool;
   }
 
+  /** What each function returns. */
+  const functions: Readonly<Record<string, (to: string, args: CallArguments) => readonly unknown[]>> = {
+    calculateSwap: (to, { from, dx }) => [computeOrRevert(() => calculateSwap(poolAt(to), from, dx.toBigInt()))],
+    getTokenBalance: (to, { index }) => [poolAt(to).balances[index]],
+    getAPrecise: (to) => [poolAt(to).aPrecise],
+    swapStorage: (to) => [0, 0, 0, 0, poolAt(to).swapFee, 0, 0, constants.AddressZero],
+    getBlockNumber: () => [1],
+    arbBlockNumber: () => [1],
+    getCurrentBlockTimestamp: () => [1],
+    aggregate3: (_, { calls }) => [calls.map(tryCall)],
+    getL1Fee: (_, { data }) => [computeOrRevert(() => state.l1Fee(data))],
+    minBonderFee: () => [state.minBonderFee],
+    minBonderFeeAbsolute: (to) => [state.minBonderFeeAbsolute(to.toLowerCase())],
+    decimals: () => [6],
+    fee: () => [state.uniswap?.fee],
+    liquidity: () => [state.uniswap?.liquidity],
+    slot0: () => [state.uniswap?.sqrtPriceX96, state.uniswap?.tick, 0, 1, 1, 0, true],
+    quoteExactInput: (_, { amountIn }) => [state.uniswap?.quote(amountIn.toBigInt())],
+    tickSpacing: () => [1],
+    tickBitmap: () => [0],
+    getCredit: () => [computeOrRevert(() => state.credit ?? "reverts")],
+    getDebitAndAdditionalDebit: () => [computeOrRevert(() => state.debit ?? "reverts")],
+    localMinter: () => [TOKEN_MINTERS[state.slug]],
+    burnLimitsPerMessage: () => [computeOrRevert(() => state.burnLimit ?? "reverts")],
+  };
+
   function call(to: string, data: string): string {
     const { name, args } = contractAbi.parseTransaction({ data });
-    const encode = (...values: unknown[]): string => contractAbi.encodeFunctionResult(name, values);
-    const { uniswap } = state;
-    switch (name) {
-      case "calculateSwap":
-        return encode(computeOrRevert(() => calculateSwap(poolAt(to), args.from, args.dx.toBigInt())));
-      case "getTokenBalance":
-        return encode(poolAt(to).balances[args.index]);
-      case "getAPrecise":
-        return encode(poolAt(to).aPrecise);
-      case "swapStorage":
-        return encode(0, 0, 0, 0, poolAt(to).swapFee, 0, 0, constants.AddressZero);
-      case "getBlockNumber":
-      case "arbBlockNumber":
-      case "getCurrentBlockTimestamp":
-        return encode(1);
-      case "aggregate3":
-        return encode(args.calls.map(tryCall));
-      case "getL1Fee":
-        return encode(computeOrRevert(() => state.l1Fee(args.data)));
-      case "minBonderFee":
-        return encode(state.minBonderFee);
-      case "minBonderFeeAbsolute":
-        return encode(state.minBonderFeeAbsolute(to.toLowerCase()));
-      case "decimals":
-        return encode(6);
-      case "fee":
-        return encode(uniswap?.fee);
-      case "liquidity":
-        return encode(uniswap?.liquidity);
-      case "slot0":
-        return encode(uniswap?.sqrtPriceX96, uniswap?.tick, 0, 1, 1, 0, true);
-      case "quoteExactInput":
-        return encode(uniswap?.quote(args.amountIn.toBigInt()));
-      case "tickSpacing":
-        return encode(1);
-      case "tickBitmap":
-        return encode(0);
-      case "getCredit":
-        return encode(computeOrRevert(() => state.credit ?? "reverts"));
-      case "getDebitAndAdditionalDebit":
-        return encode(computeOrRevert(() => state.debit ?? "reverts"));
-      case "localMinter":
-        return encode(TOKEN_MINTERS[state.slug]);
-      case "burnLimitsPerMessage":
-        return encode(computeOrRevert(() => state.burnLimit ?? "reverts"));
-      default:
-        throw new Error(`unexpected call ${name}`);
-    }
+    const run = functions[name];
+    if (run === undefined) throw new Error(`unexpected call ${name}`);
+    return contractAbi.encodeFunctionResult(name, run(to, args));
   }
 
   interface Call {

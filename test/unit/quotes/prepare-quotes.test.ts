@@ -1,25 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
-import { getNetwork } from "../../../src/hop/networks.js";
-import { findToken } from "../../../src/hop/tokens.js";
 import type { PriceTable, TokenPrices } from "../../../src/prices/token-prices.js";
 import { QuotePreparer } from "../../../src/quotes/prepare-quotes.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { ChainStateCache, ChainStateSubscription } from "../../../src/quotes/state/chain-state-cache.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 import type { CachedRoute, RouteCache } from "../../../src/quotes/state/route-cache.js";
+import { createQuoteRequest } from "../../support/stubs/quote-routes.js";
 
 const requester = { caller: "a", signal: new AbortController().signal };
-const network = getNetwork("mainnet");
 const POOL = "0xpool";
 const TABLE = { getUsdPrice: () => 1 } as unknown as PriceTable;
 
-function createRequest(from: string, to: string, more: Partial<QuoteRequest> = {}): QuoteRequest {
-  const token = findToken(network, "USDC.e");
-  const [source, destination] = [network.chains.get(from), network.chains.get(to)];
-  if (!token || !source || !destination) throw new Error("no such route");
-  return { network: "mainnet", token, source, destination, amountIn: 1n, slippagePercent: 0, ...more };
-}
+const createRequest = (from: string, to: string): QuoteRequest =>
+  createQuoteRequest("USDC.e", from, to, { amountIn: 1n, slippagePercent: 0 });
 
 interface SetupOptions {
   /** Whether states have to be awaited, or the only chain of which they have. */
@@ -27,15 +21,17 @@ interface SetupOptions {
   readonly hasPrices?: boolean;
   /** The chain that no route reads. */
   readonly unread?: string;
+  /** The chain that does not respond. */
   readonly failing?: string;
+  /** The chain whose state lacks a value. */
+  readonly lacking?: string;
 }
 
 /** Routes of which each subscribes to both of its chains; each read of a chain is a state of its own. */
-function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }: SetupOptions = {}) {
+function setup({ isAsync = false, hasPrices = true, unread = "", failing = "", lacking = "" }: SetupOptions = {}) {
   const reads: string[] = [];
   const known = new Map<string, CachedRoute>();
   const caches = new Map<string, ChainStateCache>();
-  const missing = new Set<string>();
   let ticksAfterRead = 0;
 
   function getCache(slug: string): ChainStateCache {
@@ -67,7 +63,7 @@ function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }:
         : {
             cache: getCache(slug),
             assertCoveredBy() {
-              if (missing.has(slug)) throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} lacks a value`);
+              if (slug === lacking) throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} lacks a value`);
             },
           };
     const name = `${source.slug} ${destination.slug}`;
@@ -100,7 +96,6 @@ function setup({ isAsync = false, hasPrices = true, unread = "", failing = "" }:
   );
   return {
     reads,
-    missing,
     know: (request: QuoteRequest) =>
       known.set(`${request.source.slug} ${request.destination.slug}`, createRoute(request)),
     setTicksAfterRead: (count: number) => {
@@ -163,19 +158,18 @@ describe("a batch", () => {
     expect(reads).toHaveLength(1);
   });
 
-  test.each(["polygon", "optimism"])(
-    "fails where %s alone does not respond, and not on other routes",
-    async (failing) => {
-      const { quote, know } = setup({ failing });
-      const other = createRequest("arbitrum", "base");
-      know(toOptimism);
-      know(other);
-      expect(await quote([toOptimism, other])).toEqual([
-        `${failing} is down`,
-        expect.objectContaining({ request: other }),
-      ]);
-    },
-  );
+  test.each([
+    [{ failing: "polygon" }, "polygon is down"],
+    [{ failing: "optimism" }, "optimism is down"],
+    [{ lacking: "polygon" }, "polygon lacks a value"],
+    [{ lacking: "optimism" }, "optimism lacks a value"],
+  ])("fails where a chain is %j, and not on other routes", async (options, message) => {
+    const { quote, know } = setup(options);
+    const other = createRequest("arbitrum", "base");
+    know(toOptimism);
+    know(other);
+    expect(await quote([toOptimism, other])).toEqual([message, expect.objectContaining({ request: other })]);
+  });
 
   test("is prepared at once if everything is cached", () => {
     const { prepare, know } = setup();
@@ -198,18 +192,6 @@ describe("a batch", () => {
     know(toOptimism);
     expect(await quote([{ ...toOptimism, isFull: true }])).toMatchObject([
       { quote: "full quoter of polygon optimism" },
-    ]);
-  });
-
-  test.each(["polygon", "optimism"])("fails where %s lacks a value of the route, and only there", async (slug) => {
-    const { quote, know, missing } = setup();
-    const other = createRequest("arbitrum", "base");
-    know(toOptimism);
-    know(other);
-    missing.add(slug);
-    expect(await quote([toOptimism, other])).toEqual([
-      `${slug} lacks a value`,
-      expect.objectContaining({ request: other }),
     ]);
   });
 });

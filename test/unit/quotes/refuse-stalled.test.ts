@@ -1,49 +1,22 @@
 import { describe, expect, test } from "vitest";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import type { BlockReading } from "../../../src/chain/heads/head-tracker.js";
-import { getNetwork } from "../../../src/hop/networks.js";
-import { findToken } from "../../../src/hop/tokens.js";
 import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
 import { assertStateYoung, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
-import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+import { createQuoteRequest } from "../../support/stubs/quote-routes.js";
 
 const NOW = 1_795_000_000_000;
 /** The same on the monotonic clock. */
 const READ_AT = 5_000;
 const getAgeMs = ({ timestamp, readAt }: BlockReading): number => NOW + readAt - READ_AT - timestamp * 1000;
-const mainnet = getNetwork("mainnet");
-const token = findToken(mainnet, "USDT");
-function getChain(slug: string) {
-  const chain = mainnet.chains.get(slug);
-  if (!token || !chain) throw new Error(`no ${slug}`);
-  return chain;
-}
-const createRequest = (from: string, to: string): QuoteRequest => {
-  if (!token) throw new Error("no token");
-  return {
-    network: "mainnet",
-    token,
-    source: getChain(from),
-    destination: getChain(to),
-    amountIn: 1n,
-    slippagePercent: 0.5,
-  };
-};
+const createRequest = (from: string, to: string) => createQuoteRequest("USDT", from, to);
 const toPolygon = createRequest("arbitrum", "polygon");
 const fromPolygon = createRequest("polygon", "arbitrum");
 const others = createRequest("optimism", "arbitrum");
 const requester = { caller: "a", signal: new AbortController().signal };
 
-const quote: DetailedQuote = {
-  amountIn: 1n,
-  amountOutMin: 1n,
-  destinationAmountOutMin: 1n,
-  bonderFee: 0n,
-  estimatedReceived: 1n,
-  deadline: 0,
-  destinationDeadline: 0,
-};
+const quote = { amountIn: 1n } as DetailedQuote;
 const timestamped: TimestampedQuote = { quote, freshness: { ageMs: 0, maxAgeMs: 1, refreshMs: 1 } };
 
 /** An engine that knows all quotes, and a monitor of chains that are stalled for five minutes. */

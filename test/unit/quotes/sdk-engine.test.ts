@@ -9,6 +9,7 @@ import { findToken } from "../../../src/hop/tokens.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import { SdkEngine } from "../../../src/quotes/sdk-engine.js";
 import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { createQuoteRequest } from "../../support/stubs/quote-routes.js";
 
 const requester = { caller: "a", signal: new AbortController().signal };
 
@@ -80,15 +81,11 @@ test.each(NETWORK_SLUGS)("quotes every route of %s with calls to its two chains 
 });
 
 describe("an invalid response of a contract fails fast with UPSTREAM_UNAVAILABLE", () => {
-  const mainnet = getNetwork("mainnet");
   const huge = `0x${"0".repeat(63)}1${"0".repeat(600_000)}`;
   const max = `0x${"f".repeat(64)}`;
   const revertError = new RevertError("nonce".repeat(100_000), 3, `0x${"ab".repeat(100_000)}`);
 
   function quoteWith(override: (method: string, data: string) => unknown) {
-    const token = findToken(mainnet, "ETH");
-    const [source, destination] = ["arbitrum", "optimism"].map((slug) => mainnet.chains.get(slug));
-    if (!token || !source || !destination) throw new Error("no route");
     const chains = {
       hasCustomEndpoint: () => true,
       getClient: (slug: string): ChainClient => ({
@@ -100,14 +97,7 @@ describe("an invalid response of a contract fails fast with UPSTREAM_UNAVAILABLE
         },
       }),
     };
-    const request = {
-      network: "mainnet",
-      token,
-      source,
-      destination,
-      amountIn: 10n ** 18n,
-      slippagePercent: 1,
-    } as const;
+    const request = createQuoteRequest("ETH", "arbitrum", "optimism", { amountIn: 10n ** 18n });
     return engine.quoteWithCustomEndpoints(request, chains, requester);
   }
 
@@ -142,21 +132,7 @@ test.each([
   ["view", { isFull: true }],
   ["receiveAmount", { receiveAmount: 1n }],
 ])("rejects %s, which the SDK cannot answer from one state", async (field, asked) => {
-  const network = getNetwork("mainnet");
-  const [token, source, destination] = [
-    findToken(network, "USDT"),
-    ...["polygon", "optimism"].map((slug) => network.chains.get(slug)),
-  ];
-  if (!token || !source || !destination) throw new Error("no such route");
-  const request = {
-    network: "mainnet" as const,
-    token,
-    source,
-    destination,
-    amountIn: 1n,
-    slippagePercent: 1,
-    ...asked,
-  };
+  const request = createQuoteRequest("USDT", "polygon", "optimism", asked);
   const chains = { hasCustomEndpoint: () => true, getClient: createEvenChain };
   await expect(engine.quoteWithCustomEndpoints(request, chains, requester)).rejects.toMatchObject({
     reason: "INVALID_PARAMETER",

@@ -4,26 +4,15 @@ import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import type { BlockReading } from "../../../src/chain/heads/head-tracker.js";
 import { ServiceError } from "../../../src/errors.js";
 import { FeeSettingsSource, getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { getNetwork } from "../../../src/hop/networks.js";
-import { findToken } from "../../../src/hop/tokens.js";
 import { ComparedTokenPrices, type TokenPrices } from "../../../src/prices/token-prices.js";
 import { getSqrtPriceAtTick } from "../../../src/quotes/math/uniswap-v3.js";
 import { SnapshotEngine, type SnapshotEngineDeps } from "../../../src/quotes/snapshot-engine.js";
-import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
 import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
+import { addressOf, createQuoteRequest } from "../../support/stubs/quote-routes.js";
 
 const NOW = 1_795_000_000_999;
-const mainnet = getNetwork("mainnet");
 const requester = { caller: "a", signal: new AbortController().signal };
-
-function createRequest(symbol: string, from: string, to: string, more: Partial<QuoteRequest> = {}): QuoteRequest {
-  const token = findToken(mainnet, symbol);
-  const [source, destination] = [mainnet.chains.get(from), mainnet.chains.get(to)];
-  if (!token || !source || !destination) throw new Error("no such route");
-  return { network: "mainnet", token, source, destination, amountIn: 10n ** 8n, slippagePercent: 0.5, ...more };
-}
-
-const getPoolAddress = (slug: string) => String(mainnet.contracts.get("USDT")?.get(slug)?.l2SaddleSwap).toLowerCase();
 
 /** A chain as one endpoint reports it: "own" and "shared" differ in every number. The price of USDC.e is far from 1. */
 function createStub(slug: string, view: "own" | "shared", isCreditKnown = true) {
@@ -36,7 +25,7 @@ function createStub(slug: string, view: "own" | "shared", isCreditKnown = true) 
   };
   return createQuoteChainStub({
     slug,
-    pools: new Map([[getPoolAddress(slug), pool]]),
+    pools: new Map([[addressOf("USDT", slug, "l2SaddleSwap"), pool]]),
     gasPrice: 10n ** 7n * scale,
     estimateGas: () => 100_000n * scale,
     l1Fee: () => 5n * scale,
@@ -63,29 +52,31 @@ function start(ownView: readonly string[], options: Partial<SnapshotEngineDeps> 
     fixedPricesUsd: new Map(symbols.map((symbol) => [symbol, symbol === "ETH" ? 3_000 : 1])),
     sources: [],
   });
-  const engine = new SnapshotEngine({
-    settings: FeeSettingsSource.of(getBuiltInFeeSettings("mainnet")),
-    prices,
-    attestations: undefined,
-    chains: () => ({
-      hasCustomEndpoint: () => false,
-      getClient(slug) {
-        const stub = createStub(slug, ownView.includes(slug) ? "own" : "shared", isCreditKnown);
-        return {
-          ...stub,
-          sendBatch(calls, signal) {
-            reads.add(slug);
-            batches.push({ slug, text: JSON.stringify(calls) });
-            return stub.sendBatch(calls, signal);
-          },
-        };
-      },
+  const engine = closeAfterTest(
+    new SnapshotEngine({
+      settings: FeeSettingsSource.of(getBuiltInFeeSettings("mainnet")),
+      prices,
+      attestations: undefined,
+      chains: () => ({
+        hasCustomEndpoint: () => false,
+        getClient(slug) {
+          const stub = createStub(slug, ownView.includes(slug) ? "own" : "shared", isCreditKnown);
+          return {
+            ...stub,
+            sendBatch(calls, signal) {
+              reads.add(slug);
+              batches.push({ slug, text: JSON.stringify(calls) });
+              return stub.sendBatch(calls, signal);
+            },
+          };
+        },
+      }),
+      maxAgeMs: undefined,
+      maxStaleMs: 30_000,
+      clocks: { now: () => NOW + clock.time - 1_000_000, monotonicNow: () => clock.time },
+      ...options,
     }),
-    maxAgeMs: undefined,
-    maxStaleMs: 30_000,
-    clocks: { now: () => NOW + clock.time - 1_000_000, monotonicNow: () => clock.time },
-    ...options,
-  });
+  );
   return { engine, clock, reads, batches, prices };
 }
 
@@ -101,41 +92,39 @@ const BRIDGED = { amountIn: 10n ** 14n };
 const exact = (receiveAmount: bigint) => ({ amountIn: 0n, receiveAmount });
 
 describe.each([
-  ["two chains with pools", createRequest("USDT", "arbitrum", "optimism")],
-  ["a source on which nothing is read", createRequest("USDT", "ethereum", "optimism")],
-  ["a destination without a pool", createRequest("USDT", "optimism", "ethereum")],
-  ["CCTP", createRequest("USDC", "arbitrum", "polygon")],
-  ["a swap of USDC.e by the Quoter contract", createRequest("USDC.e", "polygon", "optimism", BRIDGED)],
-  ["an amount to receive", createRequest("USDT", "arbitrum", "optimism", exact(10n ** 7n))],
-  ["an amount to receive after a swap of USDC.e", createRequest("USDC.e", "polygon", "optimism", exact(10n ** 7n))],
+  ["two chains with pools", createQuoteRequest("USDT", "arbitrum", "optimism")],
+  ["a source on which nothing is read", createQuoteRequest("USDT", "ethereum", "optimism")],
+  ["a destination without a pool", createQuoteRequest("USDT", "optimism", "ethereum")],
+  ["CCTP", createQuoteRequest("USDC", "arbitrum", "polygon")],
+  ["a swap of USDC.e by the Quoter contract", createQuoteRequest("USDC.e", "polygon", "optimism", BRIDGED)],
+  ["an amount to receive", createQuoteRequest("USDT", "arbitrum", "optimism", exact(10n ** 7n))],
+  [
+    "an amount to receive after a swap of USDC.e",
+    createQuoteRequest("USDC.e", "polygon", "optimism", exact(10n ** 7n)),
+  ],
 ])("a quote through endpoints of the caller, with %s", (_, basicRequest) => {
   const [from, to] = [basicRequest.source.slug, basicRequest.destination.slug];
 
-  test.each([
-    ["source", false, [from]],
-    ["destination", false, [to]],
-    ["chains", false, [from, to]],
-    ["source", true, [from]],
-    ["destination", true, [to]],
-    ["chains", true, [from, to]],
-  ])(
+  const ends: readonly (readonly [string, string[]])[] = [
+    ["source", [from]],
+    ["destination", [to]],
+    ["chains", [from, to]],
+  ];
+  test.each(ends.flatMap(([end, own]) => [false, true].map((isFull) => [end, isFull, own] as const)))(
     "is the one that everybody gets if all endpoints report the same of its %s (details: %s)",
     async (__, isFull, own) => {
       const request = { ...basicRequest, isFull };
-      const everybody = start(own);
-      const { quote: expected } = await everybody.engine.quote(request, requester);
+      const { quote: expected } = await start(own).engine.quote(request, requester);
       const { engine, reads } = start([]);
       const quote = await engine.quoteWithCustomEndpoints(request, createAccess(own), requester);
       expect(quote).toEqual(expected);
       expect([...reads].filter((slug) => own.includes(slug))).toEqual([]);
-      engine.close();
-      everybody.engine.close();
     },
   );
 });
 
 describe("a swap that reverts", () => {
-  const request = createRequest("USDT", "arbitrum", "optimism", { amountIn: 2n ** 255n });
+  const request = createQuoteRequest("USDT", "arbitrum", "optimism", { amountIn: 2n ** 255n });
   const invalid = expect.objectContaining({
     reason: "INVALID_PARAMETER",
     field: "amount",
@@ -146,14 +135,12 @@ describe("a swap that reverts", () => {
     const { engine } = start([]);
     await expect((async () => engine.quote(request, requester))()).rejects.toEqual(invalid);
     expect(() => engine.quote(request, requester)).toThrow(invalid);
-    engine.close();
   });
 
   test("is one through endpoints of the caller too", async () => {
     const { engine } = start([]);
     const access = createAccess(["arbitrum"]);
     await expect(engine.quoteWithCustomEndpoints(request, access, requester)).rejects.toEqual(invalid);
-    engine.close();
   });
 });
 
@@ -164,9 +151,8 @@ test("the error of the caller's endpoint is the error of the quote", async () =>
     hasCustomEndpoint: (slug) => slug === "optimism",
     getClient: (slug) => ({ ...createStub(slug, "own"), sendBatch: () => Promise.reject(down) }),
   };
-  const result = engine.quoteWithCustomEndpoints(createRequest("USDT", "arbitrum", "optimism"), access, requester);
+  const result = engine.quoteWithCustomEndpoints(createQuoteRequest("USDT", "arbitrum", "optimism"), access, requester);
   await expect(result).rejects.toBe(down);
-  engine.close();
 });
 
 test.each([
@@ -182,15 +168,14 @@ test.each([
     getAgeMs: ({ readAt }: BlockReading) => readAt,
   };
   const { engine } = start([], { blockAges });
-  const request = createRequest("USDT", "arbitrum", "optimism");
+  const request = createQuoteRequest("USDT", "arbitrum", "optimism");
   const result = engine.quoteWithCustomEndpoints(request, createAccess(own), requester);
   if (isRefused) await expect(result).rejects.toMatchObject({ reason: "CHAIN_STALLED" });
   else expect(await result).toMatchObject({ amountIn: request.amountIn });
-  engine.close();
 });
 
 describe("a shared quote", () => {
-  const request = createRequest("USDT", "arbitrum", "optimism");
+  const request = createQuoteRequest("USDT", "arbitrum", "optimism");
 
   test("is answered synchronously from cached inputs, with their age and limits", async () => {
     const ages: number[] = [];
@@ -202,12 +187,11 @@ describe("a shared quote", () => {
     expect((await cached).freshness).toEqual({ ageMs: 900, maxAgeMs: 4_000, refreshMs: 2_000 });
     expect(ages).toEqual([0, 900]);
     expect(engine.countActiveRoutes()).toBe(1);
-    engine.close();
   });
 
   test.each([
-    ["source", createRequest("USDT", "arbitrum", "polygon")],
-    ["destination", createRequest("USDT", "polygon", "optimism")],
+    ["source", createQuoteRequest("USDT", "arbitrum", "polygon")],
+    ["destination", createQuoteRequest("USDT", "polygon", "optimism")],
   ])("is as old as the older of its inputs, if that is the state of the %s", async (_, other) => {
     const { engine, clock, reads } = start([]);
     await engine.quote(other, requester);
@@ -216,12 +200,11 @@ describe("a shared quote", () => {
     const { freshness } = await engine.quote(request, requester);
     expect(reads.size).toBe(1);
     expect(freshness.ageMs).toBe(900);
-    engine.close();
   });
 
   test("with details of a swap that was read earlier was observed then", async () => {
     vi.useFakeTimers();
-    const swap = createRequest("USDC.e", "polygon", "optimism", BRIDGED);
+    const swap = createQuoteRequest("USDC.e", "polygon", "optimism", BRIDGED);
     const { engine, clock, reads } = start([]);
     await engine.quote(swap, requester);
     reads.clear();
@@ -242,7 +225,6 @@ describe("a shared quote", () => {
     clock.time += 2_000;
     const { quote } = await engine.quote(request, requester);
     expect(quote.deadline).toBe(Math.floor((NOW + 2_000) / 1000) + 7 * 24 * 3_600);
-    engine.close();
   });
 
   test("waits for prices alone if these are not cached", async () => {
@@ -256,23 +238,19 @@ describe("a shared quote", () => {
     const { engine } = start([], { prices: uncached });
     expect(await engine.quote(request, requester)).toEqual(expected);
     expect(await engine.quote(request, requester)).toEqual(expected);
-    engine.close();
-    withPrices.close();
   });
 });
 
 describe("a quote with details", () => {
-  const request = createRequest("USDT", "arbitrum", "optimism");
+  const request = createQuoteRequest("USDT", "arbitrum", "optimism");
   const CREDIT_SELECTOR = utils.id("getCredit(address)").slice(2, 10);
   const DEBIT_SELECTOR = utils.id("getDebitAndAdditionalDebit(address)").slice(2, 10);
 
   test("reads the bonder's credit and debit with everything else, and a quote without details does not", async () => {
     const basic = start([]);
     const basicQuote = await basic.engine.quote(request, requester);
-    basic.engine.close();
     const full = start([]);
     const { quote, freshness } = await full.engine.quote({ ...request, isFull: true }, requester);
-    full.engine.close();
 
     const { details, ...rest } = quote;
     const fixedOrigin = { source: "FIXED", updatedAtSeconds: 0 };
@@ -304,7 +282,6 @@ describe("a quote with details", () => {
     });
     const sent = batches.length;
     await engine.quote({ ...request, isFull: true }, requester);
-    engine.close();
     // What could not be read is not asked for again before the next refresh.
     expect(batches).toHaveLength(sent);
   });
@@ -320,6 +297,5 @@ describe("a quote with details", () => {
       field: "receiveAmount",
       message: "the pools of this route cannot deliver this amount",
     });
-    engine.close();
   });
 });

@@ -1,32 +1,35 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ChainClient } from "../../../../src/chain/chain-client.js";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
 import { STATE_SOURCE } from "../../../../src/chain/heads/head-tracker.js";
-import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
+import type { ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
 import { createUintRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { settle } from "../../../support/steady-timers.js";
 import { createNumberedChain } from "../../../support/stubs/numbered-chain.js";
 
-const polygon = getNetwork("mainnet").chains.get("polygon");
-if (polygon === undefined) throw new Error("no polygon");
-const chain = { ...polygon, multicallAddress: undefined };
 const READ_SET: ReadSet = { ...EMPTY_READ_SET, includesGasPrice: true };
 const POLICY = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
+const SLOW_POLICY = { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 };
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 1_795_000_000_000 });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers({ now: 1_795_000_000_000 }));
 
 /** Advances the time and returns the gas price of the result. */
-async function resolveGasPrice(result: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> {
-  const settled = Promise.resolve(result).then(({ gasPrice }) => gasPrice);
-  settled.catch(() => {});
-  await vi.advanceTimersByTimeAsync(ms);
-  return settled;
+const resolveGasPrice = async (result: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> =>
+  (await settle(result, ms)).gasPrice;
+
+/** Subscribes to state and reads it once. */
+async function startRead(policy = POLICY) {
+  const { state, cache } = createNumberedChain();
+  const subscription = cache.subscribe("a", READ_SET, policy);
+  await resolveGasPrice(subscription.get());
+  return { state, cache, subscription };
+}
+
+/** Returns the state that is served at once. */
+function getCached(subscription: ChainStateSubscription): ChainState {
+  const state = subscription.get();
+  if (state instanceof Promise) throw new Error("the state is not cached");
+  return state;
 }
 
 describe("requested state", () => {
@@ -42,18 +45,13 @@ describe("requested state", () => {
     expect(await Promise.all(first.map((result) => resolveGasPrice(result)))).toEqual([1n, 1n, 1n, 1n]);
     expect(state.reads).toBe(1);
     expect(subscription.get()).not.toBeInstanceOf(Promise);
-    cache.close();
   });
 
   test("is refreshed at its interval while it is requested, and not after", async () => {
-    const { state, cache } = createNumberedChain();
-    const subscription = cache.subscribe("a", READ_SET, POLICY);
-    await resolveGasPrice(subscription.get());
+    const { state, subscription } = await startRead();
     for (let second = 0; second < 20; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
-      const current = subscription.get();
-      if (current instanceof Promise) throw new Error("the state is not cached");
-      expect(Date.now() - current.readAt).toBeLessThan(4_000);
+      expect(Date.now() - getCached(subscription).readAt).toBeLessThan(4_000);
     }
     expect(state.reads).toBeGreaterThanOrEqual(10);
     expect(state.reads).toBeLessThanOrEqual(11);
@@ -66,7 +64,6 @@ describe("requested state", () => {
     expect(await resolveGasPrice(subscription.get())).toBe(BigInt(reads + 1));
     await vi.advanceTimersByTimeAsync(2_000);
     expect(state.reads).toBe(reads + 2);
-    cache.close();
   });
 
   test("of several routes converges to common reads", async () => {
@@ -82,18 +79,14 @@ describe("requested state", () => {
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(state.reads - before).toBeLessThanOrEqual(6);
-    cache.close();
   });
 
   test("that is too old is read again before it is served", async () => {
-    const { cache } = createNumberedChain();
-    const subscription = cache.subscribe("a", READ_SET, POLICY);
-    await resolveGasPrice(subscription.get());
+    const { subscription } = await startRead();
     await vi.advanceTimersByTimeAsync(25_000);
     const pending = subscription.get();
     expect(pending).toBeInstanceOf(Promise);
     expect(Date.now() - (await Promise.all([pending, vi.advanceTimersByTimeAsync(60)]))[0].readAt).toBeLessThan(100);
-    cache.close();
   });
 });
 
@@ -119,7 +112,6 @@ describe("state that nobody requests any more is removed", () => {
     const state = cache.getTogether([first, second]);
     expect(state).toBeInstanceOf(Promise);
     await resolveGasPrice(state);
-    cache.close();
   });
 
   test("but not what has replaced it", async () => {
@@ -132,15 +124,12 @@ describe("state that nobody requests any more is removed", () => {
     await resolveGasPrice(replaced.get());
     await request([current], 60);
     expect(cache.subscribe("a", READ_SET, POLICY)).toBe(current);
-    cache.close();
   });
 });
 
 describe("while the chain does not respond", () => {
   test("serves the last state synchronously until it is too old, then fails", async () => {
-    const { state, cache } = createNumberedChain();
-    const subscription = cache.subscribe("a", READ_SET, POLICY);
-    await resolveGasPrice(subscription.get());
+    const { state, subscription } = await startRead();
     state.isDown = true;
     for (let second = 1; second < 29; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
@@ -150,16 +139,11 @@ describe("while the chain does not respond", () => {
     await expect(resolveGasPrice(subscription.get(), 1_100)).rejects.toThrow("down");
     state.isDown = false;
     await resolveGasPrice(subscription.get(), 1_100);
-    const current = subscription.get();
-    if (current instanceof Promise) throw new Error("it has not recovered");
-    expect(Date.now() - current.readAt).toBeLessThanOrEqual(1_100);
-    cache.close();
+    expect(Date.now() - getCached(subscription).readAt).toBeLessThanOrEqual(1_100);
   });
 
   test("waits at most a second for a read that hangs while older state is usable", async () => {
-    const { state, cache } = createNumberedChain();
-    const subscription = cache.subscribe("a", READ_SET, POLICY);
-    await resolveGasPrice(subscription.get());
+    const { state, subscription } = await startRead();
     await vi.advanceTimersByTimeAsync(20_000);
     const last = BigInt(state.reads);
     state.latencyMs = 60_000;
@@ -172,7 +156,6 @@ describe("while the chain does not respond", () => {
     expect(served).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
     expect(served?.gasPrice).toBe(last);
-    cache.close();
   });
 
   test("has one read at a time where reads take four seconds, however often it is requested", async () => {
@@ -192,61 +175,34 @@ describe("while the chain does not respond", () => {
     // The state is four seconds old when it arrives, and the next one comes four seconds later.
     expect(Math.max(...ages)).toBeLessThanOrEqual(9_100);
     expect(state.reads - readsBefore).toBeLessThanOrEqual(16);
-    cache.close();
-  });
-
-  test("backs off: many requests cause few reads", async () => {
-    const { state, cache } = createNumberedChain();
-    state.isDown = true;
-    state.latencyMs = 1;
-    const subscription = cache.subscribe("a", READ_SET, POLICY);
-    let rejections = 0;
-    for (let ms = 0; ms < 1_000; ms++) {
-      Promise.resolve(subscription.get()).catch(() => {
-        rejections += 1;
-      });
-      await vi.advanceTimersByTimeAsync(1);
-    }
-    await vi.advanceTimersByTimeAsync(1_100);
-    expect(rejections).toBe(1_000);
-    expect(state.reads).toBeLessThanOrEqual(6);
-    cache.close();
   });
 });
 
-/** Creates a read set with a delivery under this key. */
-function createDeliveryReadSet(key: string): ReadSet {
+/** Subscribes to state with a delivery whose estimate the node rejects, and to other state. */
+function startRejected() {
+  const { state, cache } = createNumberedChain();
   const delivery = {
-    from: undefined,
-    to: "0x",
-    calldata: "0xbad",
-    deadlineSeconds: undefined,
-    fallbackGas: 1n,
-    gasMargin: 0n,
-    hasL1Fee: false,
+    ...{ from: undefined, to: "0x", calldata: "0xbad", deadlineSeconds: undefined },
+    ...{ fallbackGas: 1n, gasMargin: 0n, hasL1Fee: false },
   };
-  return { ...READ_SET, deliveries: new Map([[key, delivery]]) };
+  const rejected = cache.subscribe("rejected", { ...READ_SET, deliveries: new Map([["odd", delivery]]) }, POLICY);
+  const other = cache.subscribe("other", READ_SET, POLICY);
+  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  return { state, rejected, other };
 }
 
 test("a rejected call only affects the routes that read it", async () => {
-  const { state, cache } = createNumberedChain();
-  const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
-  const other = cache.subscribe("other", READ_SET, POLICY);
-  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  const { rejected, other } = startRejected();
   const both = Promise.allSettled([rejected.get(), other.get()]);
   await vi.advanceTimersByTimeAsync(110);
   const [bad, good] = await both;
   expect(bad).toMatchObject({ status: "rejected", reason: { message: "no endpoint" } });
   expect(good).toMatchObject({ status: "fulfilled", value: { gasPrice: 3n } });
   expect(other.get()).not.toBeInstanceOf(Promise);
-  cache.close();
 });
 
 test("a route with a rejected call is read separately for a while", async () => {
-  const { state, cache } = createNumberedChain();
-  const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
-  const other = cache.subscribe("other", READ_SET, POLICY);
-  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  const { state, rejected, other } = startRejected();
   Promise.resolve(rejected.get()).catch(() => {});
   for (let second = 0; second < 10; second++) {
     Promise.resolve(other.get()).catch(() => {});
@@ -254,20 +210,6 @@ test("a route with a rejected call is read separately for a while", async () => 
   }
   // Three reads detect it; then each of the two is read every two seconds. Together they would take three reads each time.
   expect(state.reads).toBeLessThanOrEqual(3 + 5 * 2);
-  cache.close();
-});
-
-test("several routes with rejected calls do not affect the others", async () => {
-  const { state, cache } = createNumberedChain();
-  const rejected = ["a", "b"].map((name) => cache.subscribe(`rejected ${name}`, createDeliveryReadSet(name), POLICY));
-  const others = ["c", "d", "e"].map((name) => cache.subscribe(name, READ_SET, POLICY));
-  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
-  for (let second = 0; second < 10; second++) {
-    for (const subscription of [...rejected, ...others]) Promise.resolve(subscription.get()).catch(() => {});
-    await vi.advanceTimersByTimeAsync(1_000);
-  }
-  for (const subscription of others) expect(subscription.get()).not.toBeInstanceOf(Promise);
-  cache.close();
 });
 
 test("stops after three reads when the node rejects everything", async () => {
@@ -278,25 +220,21 @@ test("stops after three reads when the node rejects everything", async () => {
   await vi.advanceTimersByTimeAsync(200);
   expect((await results).every(({ status }) => status === "rejected")).toBe(true);
   expect(state.reads).toBe(3);
-  cache.close();
 });
 
 test("an older block does not replace a newer one that is fresh", async () => {
-  const { state, cache } = createNumberedChain();
-  const subscription = cache.subscribe("a", READ_SET, POLICY);
-  await resolveGasPrice(subscription.get());
+  const { state, subscription } = await startRead();
   state.block = "0xf";
   await vi.advanceTimersByTimeAsync(2_100);
   expect(subscription.get()).toMatchObject({ block: { number: 16n } });
   await vi.advanceTimersByTimeAsync(2_000);
   await Promise.all([subscription.get(), vi.advanceTimersByTimeAsync(100)]);
   expect(subscription.get()).toMatchObject({ block: { number: 15n } });
-  cache.close();
 });
 
 test("a subscription with a short interval is refreshed next to a slow one", async () => {
   const { state, cache } = createNumberedChain();
-  const slow = cache.subscribe("slow", READ_SET, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
+  const slow = cache.subscribe("slow", READ_SET, SLOW_POLICY);
   await resolveGasPrice(slow.get());
   const fast = cache.subscribe("fast", READ_SET, POLICY);
   await resolveGasPrice(fast.get());
@@ -305,7 +243,6 @@ test("a subscription with a short interval is refreshed next to a slow one", asy
     expect(fast.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
   }
   expect(state.reads).toBeLessThan(9);
-  cache.close();
 });
 
 test("a subscription is kept until its state cannot be served any more, and is active for 15 s", async () => {
@@ -326,7 +263,6 @@ test("a subscription is kept until its state cannot be served any more, and is a
   await useFor(5);
   expect(cache.subscribe("idle", READ_SET, POLICY)).not.toBe(idle);
   expect(cache.subscribe("used", READ_SET, POLICY)).toBe(used);
-  cache.close();
 });
 
 test("a reload reads fresh state again, and joins the read in progress", async () => {
@@ -343,13 +279,10 @@ test("a reload reads fresh state again, and joins the read in progress", async (
   expect(state.reads).toBe(4);
   // One alone is the same as by itself.
   expect(cache.getTogether([first])).toBe(first.get());
-  cache.close();
 });
 
 test("a request while no refresh is planned plans one", async () => {
-  const { state, cache } = createNumberedChain();
-  const subscription = cache.subscribe("a", READ_SET, { ...POLICY, maxAgeMs: 25_000 });
-  await resolveGasPrice(subscription.get());
+  const { state, subscription } = await startRead({ ...POLICY, maxAgeMs: 25_000 });
   // The last refresh of an idle subscription; then nothing is planned.
   await vi.advanceTimersByTimeAsync(20_000);
   expect(vi.getTimerCount()).toBe(0);
@@ -357,22 +290,16 @@ test("a request while no refresh is planned plans one", async () => {
   expect(subscription.get()).not.toBeInstanceOf(Promise);
   await vi.advanceTimersByTimeAsync(2_100);
   expect(state.reads).toBe(reads + 1);
-  cache.close();
 });
 
 test("a wall clock that is set back has no effect", async () => {
-  const { state, cache } = createNumberedChain();
-  const subscription = cache.subscribe("a", READ_SET, POLICY);
-  await resolveGasPrice(subscription.get());
+  const { state, subscription } = await startRead();
   state.wallOffset = -3_600_000;
   for (let second = 0; second < 10; second++) {
     await vi.advanceTimersByTimeAsync(1_000);
-    const current = subscription.get();
-    if (current instanceof Promise) throw new Error("the state is not cached");
-    expect(Date.now() - current.readAt).toBeLessThan(4_000);
+    expect(Date.now() - getCached(subscription).readAt).toBeLessThan(4_000);
   }
   expect(state.reads).toBeGreaterThan(4);
-  cache.close();
 });
 
 test("close stops the background refreshes", async () => {
@@ -397,16 +324,11 @@ describe("incomplete state", () => {
     state.isEmpty = ({ method }) => method === "eth_call";
     await vi.advanceTimersByTimeAsync(POLICY.maxAgeMs + 1);
     expect(await resolveGasPrice(subscription.get())).toBe(first);
-    const cached = subscription.get();
-    if (cached instanceof Promise) throw new Error("the state is not cached");
-    expect(cached.get(read)).toBe(first);
-    cache.close();
+    expect(getCached(subscription).get(read)).toBe(first);
   });
 });
 
 describe("state of a stalled chain", () => {
-  const SLOW_POLICY = { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 };
-
   /** Requests the state every 100 ms. */
   async function requestFor(ms: number, request: () => unknown): Promise<void> {
     for (let passed = 0; passed < ms; passed += 100) {
@@ -426,7 +348,6 @@ describe("state of a stalled chain", () => {
     state.reads = 0;
     await vi.advanceTimersByTimeAsync(60_000);
     expect(state.reads).toBe(0);
-    cache.close();
   });
 
   test("is read as seldom as before once the chain moves again", async () => {
@@ -439,72 +360,53 @@ describe("state of a stalled chain", () => {
     await requestFor(60_000, () => subscription.get());
     expect(state.reads).toBeGreaterThan(0);
     expect(state.reads).toBeLessThanOrEqual(11);
-    cache.close();
   });
 
   test("does not count as fresh after a pause, although the chain responds", async () => {
-    const { state, cache } = createNumberedChain();
-    const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
-    await resolveGasPrice(subscription.get());
+    const { state, subscription } = await startRead(SLOW_POLICY);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(subscription.get()).not.toBeInstanceOf(Promise);
     state.isStalled = true;
     expect(await resolveGasPrice(subscription.get())).toBe(2n);
-    cache.close();
   });
 });
 
-describe("a chain that stops and moves on", () => {
+test("a chain that stops and moves on is known to be stalled within its limit, and to move within five seconds", async () => {
   const LIMIT_MS = 120_000;
-
-  test("is known to be stalled within its limit, and to move within five seconds", async () => {
-    const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
-    const limits = { mainnet: new Map([["polygon", { maxBlockAgeMs: LIMIT_MS, blockTimeMs: 12_000 }]]) };
-    const monitor = new BlockAgeMonitor({ limits, clocks });
-    const isStalled = (): boolean => monitor.stalledCount() > 0;
-    const node = { timestamp: Math.floor(Date.now() / 1000), reads: 0, moves: true };
-    const client: ChainClient = {
-      slug: "polygon",
-      getLogs: () => Promise.reject(new Error("not expected")),
-      async send() {
-        node.reads += 1;
-        if (node.moves) node.timestamp = Math.floor(Date.now() / 1000);
-        return { number: "0x10", timestamp: `0x${node.timestamp.toString(16)}` };
-      },
-      sendBatch: async (calls) => calls.map(() => ({ result: "0x1" })),
-    };
-    const cache = new ChainStateCache({
-      ...{ chain, client, clocks, isStalled },
-      async onRead(_, run) {
-        const state = await run();
-        const { block, readAt } = state;
-        const head = { number: 1, timestamp: Number(block.timeSeconds) };
-        monitor.getHeadTracker("mainnet", "polygon").record(STATE_SOURCE, head, readAt);
-        return state;
-      },
-    });
-    const subscription = cache.subscribe("a", READ_SET, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
-    async function requestUntil(isDone: () => boolean): Promise<number> {
-      const startedAt = Date.now();
-      while (!isDone()) {
-        await Promise.all([subscription.get(), vi.advanceTimersByTimeAsync(100)]);
-        if (Date.now() - startedAt > 10 * LIMIT_MS) throw new Error("never");
-      }
-      return Date.now() - startedAt;
-    }
-
-    await requestUntil(() => node.reads > 3);
-    expect(isStalled()).toBe(false);
-    node.moves = false;
-    // Its block is at most one refresh old already; its age is judged at the next refresh.
-    const stalledAfterMs = await requestUntil(isStalled);
-    expect(stalledAfterMs).toBeLessThanOrEqual(LIMIT_MS + 12_000);
-    const readsBefore = node.reads;
-    await requestUntil(() => Date.now() > node.timestamp * 1000 + 10 * 60_000);
-    const pollsPerSecond = (node.reads - readsBefore) / (10 * 60 - LIMIT_MS / 1000);
-    expect(pollsPerSecond).toBeLessThanOrEqual(1);
-    node.moves = true;
-    expect(await requestUntil(() => !isStalled())).toBeLessThanOrEqual(5_000);
-    cache.close();
+  const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
+  const limits = { mainnet: new Map([["polygon", { maxBlockAgeMs: LIMIT_MS, blockTimeMs: 12_000 }]]) };
+  const monitor = new BlockAgeMonitor({ limits, clocks });
+  const isStalled = (): boolean => monitor.stalledCount() > 0;
+  const { state, cache } = createNumberedChain({
+    isStalled,
+    async onRead(_, run) {
+      const read = await run();
+      const head = { number: 1, timestamp: Number(read.block.timeSeconds) };
+      monitor.getHeadTracker("mainnet", "polygon").record(STATE_SOURCE, head, read.readAt);
+      return read;
+    },
   });
+  const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
+  let moves = true;
+  async function requestUntil(isDone: () => boolean): Promise<number> {
+    const startedAt = Date.now();
+    while (!isDone()) {
+      if (moves) state.timestamp = `0x${Math.floor(Date.now() / 1000).toString(16)}`;
+      await Promise.all([subscription.get(), vi.advanceTimersByTimeAsync(100)]);
+      if (Date.now() - startedAt > 10 * LIMIT_MS) throw new Error("never");
+    }
+    return Date.now() - startedAt;
+  }
+
+  await requestUntil(() => state.reads > 3);
+  expect(isStalled()).toBe(false);
+  moves = false;
+  // Its block is at most one refresh old already; its age is judged at the next refresh.
+  expect(await requestUntil(isStalled)).toBeLessThanOrEqual(LIMIT_MS + 12_000);
+  const readsBefore = state.reads;
+  await requestUntil(() => Date.now() > Number(state.timestamp) * 1000 + 10 * 60_000);
+  const pollsPerSecond = (state.reads - readsBefore) / (10 * 60 - LIMIT_MS / 1000);
+  expect(pollsPerSecond).toBeLessThanOrEqual(1);
+  moves = true;
+  expect(await requestUntil(() => !isStalled())).toBeLessThanOrEqual(5_000);
 });

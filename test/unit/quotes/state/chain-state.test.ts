@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { findUsdcSwapPool } from "../../../../src/hop/cctp.js";
-import { type ChainStateValues, captureReadTimestamps } from "../../../../src/quotes/state/chain-state.js";
+import type { ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
 import {
   createPoolRead,
   createReadSet,
@@ -10,7 +10,7 @@ import {
   type ReadSet,
 } from "../../../../src/quotes/state/read-set.js";
 import { UniswapTickWindow } from "../../../../src/quotes/state/uniswap-tick-window.js";
-import { createChainState } from "../../../support/stubs/quote-routes.js";
+import { createChainState, UNISWAP_STATE } from "../../../support/stubs/quote-routes.js";
 
 const swapPool = findUsdcSwapPool("polygon");
 if (swapPool === undefined) throw new Error("USDC.e is swapped on polygon");
@@ -26,14 +26,6 @@ const delivery = {
   ...{ from: undefined, to: "0xdd", calldata: "0x03", deadlineSeconds: undefined },
   ...{ fallbackGas: 1n, gasMargin: 0n, hasL1Fee: false },
 };
-const swapState = {
-  ...{ sqrtPriceX96: 2n ** 96n, tick: 0, liquidity: 10n ** 15n, feePips: 100n, tickSpacing: 1, zeroForOne: true },
-  bitmapWords: new Map([
-    [0, 0n],
-    [-1, 0n],
-  ]),
-  liquidityNet: new Map([[5, 1n]]),
-};
 const window = new UniswapTickWindow(swapPool);
 const values = new Map<string, unknown>([
   [poolRead.key, pool],
@@ -41,8 +33,8 @@ const values = new Map<string, unknown>([
   [valid.key, 17n],
   [invalid.key, undefined],
   [getDeliveryTransactionKey(delivery), { gas: 18n, l1Fee: 19n }],
-  [swapPool.address, swapState],
-  ["without ticks", { ...swapState, liquidityNet: new Map() }],
+  [swapPool.address, { ...UNISWAP_STATE, liquidityNet: new Map([[5, 1n]]) }],
+  ["without ticks", UNISWAP_STATE],
   ["invalid", undefined],
 ]);
 const readSet = createReadSet({
@@ -102,12 +94,5 @@ describe("a read set", () => {
     expect(covers({ gasPrice: undefined })).toBe(false);
     for (const missing of [...readSet.contractReads.keys(), ...readSet.deliveries.keys()])
       expect(covers({ values: new Map([...values].filter(([key]) => key !== missing)) }), missing).toBe(false);
-  });
-});
-
-test("a read begins at the time of both clocks, in whole Unix seconds", () => {
-  expect(captureReadTimestamps({ now: () => 1_999, monotonicNow: () => 55.5 })).toEqual({
-    readAt: 55.5,
-    readAtUnixSeconds: 1,
   });
 });

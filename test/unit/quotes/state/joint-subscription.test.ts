@@ -1,18 +1,13 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { RpcCall } from "../../../../src/chain/chain-client.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { createReadSet, createUintRead } from "../../../../src/quotes/state/read-set.js";
+import { settle as settleAfter } from "../../../support/steady-timers.js";
 import { createNumberedChain } from "../../../support/stubs/numbered-chain.js";
 
-const LATENCY_MS = 50;
+beforeEach(() => void vi.useFakeTimers({ now: 1_795_000_000_000 }));
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 1_795_000_000_000 });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
+const settle = <T>(result: T | Promise<T>, ms = 100): Promise<T> => settleAfter(result, ms);
 const readOf = (name: string) => createUintRead({ to: "0x1", data: `0x0000000${name}` });
 
 /** Subscriptions are named by a digit, and read one value each. */
@@ -28,13 +23,6 @@ function setup() {
   return { state, cache, subscribe, listBatches: () => state.batches.map(listNames), listNames };
 }
 
-async function settle<T>(result: T | Promise<T>, ms = 2 * LATENCY_MS): Promise<T> {
-  const settled = Promise.resolve(result);
-  settled.catch(() => {});
-  await vi.advanceTimersByTimeAsync(ms);
-  return settled;
-}
-
 const readValues = (state: ChainState, names: string) => [...names].map((name) => Number(state.get(readOf(name))));
 
 test("reads all subscriptions in one request, then answers synchronously", async () => {
@@ -44,7 +32,6 @@ test("reads all subscriptions in one request, then answers synchronously", async
   expect(readValues(first, "123")).toEqual([1, 1, 1]);
   expect(listBatches().map((batch) => batch.length)).toEqual([3]);
   expect(cache.getTogether(subscriptions)).toBe(first);
-  cache.close();
 });
 
 test("gives one state for subscriptions that were read at different times", async () => {
@@ -55,7 +42,6 @@ test("gives one state for subscriptions that were read at different times", asyn
   const together = await settle(cache.getTogether([a, b]));
   expect(together).not.toBe(alone);
   expect(readValues(together, "12")).toEqual([3, 3]);
-  cache.close();
 });
 
 test("reads nothing if one read got the state of all", async () => {
@@ -68,7 +54,6 @@ test("reads nothing if one read got the state of all", async () => {
   await vi.advanceTimersByTimeAsync(2_200);
   expect(cache.getTogether([a, b])).not.toBe(first);
   expect(cache.getTogether([a, b])).not.toBeInstanceOf(Promise);
-  cache.close();
 });
 
 test("is refreshed as often as the most demanding subscription", async () => {
@@ -82,7 +67,6 @@ test("is refreshed as often as the most demanding subscription", async () => {
     expect(Date.now() - state.readAt).toBeLessThanOrEqual(4_000);
     expect(new Set(readValues(state, "12")).size).toBe(1);
   }
-  cache.close();
 });
 
 test("does not read more often for more combinations", async () => {
@@ -93,7 +77,6 @@ test("does not read more often for more combinations", async () => {
     for (const second of subscriptions)
       if (first !== second) expect(cache.getTogether([first, second])).not.toBeInstanceOf(Promise);
   expect(state.batches).toHaveLength(1);
-  cache.close();
 });
 
 test("lets no batch wait for what only another one needs", async () => {
@@ -105,7 +88,6 @@ test("lets no batch wait for what only another one needs", async () => {
   expect(cache.getTogether([a, b])).toBe(first);
   const second = await settle(grown);
   expect(cache.getTogether([a, b])).toBe(second);
-  cache.close();
 });
 
 test("has older state for a batch while the chain does not answer another one that needs more", async () => {
@@ -116,7 +98,6 @@ test("has older state for a batch while the chain does not answer another one th
   await vi.advanceTimersByTimeAsync(5_000);
   await expect(settle(cache.getTogether([a, b, c]), 2_000)).rejects.toThrow("down");
   expect(await settle(cache.getTogether([a, b]), 2_000)).toBe(first);
-  cache.close();
 });
 
 test("stops to read what no batch has used for a while", async () => {
@@ -128,7 +109,6 @@ test("stops to read what no batch has used for a while", async () => {
     expect(cache.getTogether([a, b])).not.toBeInstanceOf(Promise);
   }
   expect(listBatches().at(-1)).toEqual(["1", "2"]);
-  cache.close();
 });
 
 test("leaves out what the node rejects, and gives the others one state", async () => {
@@ -139,5 +119,4 @@ test("leaves out what the node rejects, and gives the others one state", async (
   expect(new Set(readValues(together, "134")).size).toBe(1);
   for (const subscription of [a, c, d]) expect(() => subscription.assertCoveredBy(together)).not.toThrow();
   expect(() => b.assertCoveredBy(together)).toThrow(expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }));
-  cache.close();
 });

@@ -1,14 +1,6 @@
 import { expect, test } from "vitest";
-import { getNetwork } from "../../../../src/hop/networks.js";
-import { getQuoteRoute, getTokenContracts, requireAddress } from "../../../../src/quotes/state/quote-request.js";
+import { getTokenContracts, requireAddress } from "../../../../src/quotes/state/quote-request.js";
 import { findQuoteRoute } from "../../../support/stubs/quote-routes.js";
-
-test("the route of a request has its network", () => {
-  const route = findQuoteRoute("ETH", "optimism", "base", "goerli");
-  const { token, source, destination } = route;
-  const request = { network: "goerli", token, source, destination, amountIn: 1n, slippagePercent: 0.5 } as const;
-  expect(getQuoteRoute(request)).toEqual({ network: getNetwork("goerli"), token, source, destination });
-});
 
 test("a token has the contracts of its chain, or none", () => {
   const route = findQuoteRoute("ETH", "polygon", "gnosis");

@@ -5,7 +5,6 @@ import {
   createReadSet,
   createUintRead,
   EMPTY_READ_SET,
-  encodeDeliveryCalldata,
   getDeliveryTransactionKey,
   getReadSetKey,
   mergeReadSets,
@@ -22,28 +21,12 @@ const delivery = {
 const readSetOf = (parts: Parameters<typeof createReadSet>[0]): ReadSet => createReadSet(parts) ?? EMPTY_READ_SET;
 const everything = readSetOf({ contractReads: [pool, uint, optional], delivery, includesGasPrice: true });
 
-describe("a read set", () => {
-  test("is absent where there is nothing to read", () => {
-    expect(createReadSet({})).toBeUndefined();
-    expect(createReadSet({ contractReads: [], includesGasPrice: false })).toBeUndefined();
-    expect(addContractReads(undefined, [])).toBeUndefined();
-  });
-
-  test("has each of its parts by key, and nothing else", () => {
-    const contractReads = new Map([["0xaa", pool]]);
-    expect(createReadSet({ contractReads: [pool] })).toEqual({ ...EMPTY_READ_SET, contractReads });
-    const deliveries = new Map([[getDeliveryTransactionKey(delivery), delivery]]);
-    expect(createReadSet({ delivery })).toEqual({ ...EMPTY_READ_SET, deliveries });
-    expect(createReadSet({ includesGasPrice: true })).toEqual({ ...EMPTY_READ_SET, includesGasPrice: true });
-  });
-
-  test("is extended by further reads", () => {
-    const readSet = readSetOf({ contractReads: [pool], includesGasPrice: true });
-    expect(addContractReads(readSet, [])).toBe(readSet);
-    const extended = readSetOf({ contractReads: [pool, optional], includesGasPrice: true });
-    expect(addContractReads(readSet, [optional])).toEqual(extended);
-    expect(addContractReads(undefined, [optional])).toEqual(createReadSet({ contractReads: [optional] }));
-  });
+test("a read set is extended by further reads", () => {
+  const readSet = readSetOf({ contractReads: [pool], includesGasPrice: true });
+  expect(addContractReads(readSet, [])).toBe(readSet);
+  const extended = readSetOf({ contractReads: [pool, optional], includesGasPrice: true });
+  expect(addContractReads(readSet, [optional])).toEqual(extended);
+  expect(addContractReads(undefined, [optional])).toEqual(createReadSet({ contractReads: [optional] }));
 });
 
 describe("several read sets", () => {
@@ -88,10 +71,4 @@ test("the keys of deliveries differ where they may cost different gas, and not f
   ];
   expect(new Set(deliveries.map(getDeliveryTransactionKey)).size).toBe(deliveries.length);
   expect(getDeliveryTransactionKey({ ...distributing })).toBe(getDeliveryTransactionKey(distributing));
-});
-
-test("the calldata of a delivery ends in its deadline, if it has one", () => {
-  expect(encodeDeliveryCalldata(delivery, 1_000)).toBe("0x03");
-  const deadline = (1_024).toString(16).padStart(64, "0");
-  expect(encodeDeliveryCalldata({ ...delivery, deadlineSeconds: 24 }, 1_000)).toBe(`0x03${deadline}`);
 });

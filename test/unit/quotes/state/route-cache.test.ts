@@ -2,11 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
-import { getNetwork } from "../../../../src/hop/networks.js";
-import { findToken } from "../../../../src/hop/tokens.js";
 import type { PriceTable } from "../../../../src/prices/token-prices.js";
 import { ChainState } from "../../../../src/quotes/state/chain-state.js";
-import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
 import {
   type CachedRoute,
   createQuoterFromPlan,
@@ -14,22 +11,17 @@ import {
   type RouteCacheDeps,
 } from "../../../../src/quotes/state/route-cache.js";
 import type { RoutePlan } from "../../../../src/quotes/state/route-plan.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { createQuoteChainStub } from "../../../support/stubs/quote-chain-stub.js";
+import { addressOf, createQuoteRequest } from "../../../support/stubs/quote-routes.js";
 import { createSharedStoreStub } from "../../../support/stubs/shared-store.js";
 
-const mainnet = getNetwork("mainnet");
 const prices = { getUsdPrice: () => 1, getOrigin: () => undefined } as unknown as PriceTable;
 
-function createRequest(symbol: string, from: string, to: string): QuoteRequest {
-  const token = findToken(mainnet, symbol);
-  const [source, destination] = [mainnet.chains.get(from), mainnet.chains.get(to)];
-  if (!token || !source || !destination) throw new Error("no such route");
-  return { network: "mainnet", token, source, destination, amountIn: 10n ** 8n, slippagePercent: 0.5 };
-}
-const usdtRequest = createRequest("USDT", "arbitrum", "optimism");
-const cctpRequest = createRequest("USDC", "arbitrum", "polygon");
+const usdtRequest = createQuoteRequest("USDT", "arbitrum", "optimism");
+const cctpRequest = createQuoteRequest("USDC", "arbitrum", "polygon");
 /** Nothing is read on Ethereum. */
-const fromEthereum = createRequest("USDT", "ethereum", "optimism");
+const fromEthereum = createQuoteRequest("USDT", "ethereum", "optimism");
 
 function setup(options: Partial<RouteCacheDeps> = {}) {
   const clock = { time: 1_000_000 };
@@ -37,10 +29,15 @@ function setup(options: Partial<RouteCacheDeps> = {}) {
   const reads: string[] = [];
   const signals: (AbortSignal | undefined)[] = [];
   const pool = { decimals: 6, balances: [10n ** 12n, 10n ** 12n] as const, aPrecise: 20_000n, swapFee: 4_000_000n };
-  const getPool = (slug: string) => String(mainnet.contracts.get("USDT")?.get(slug)?.l2SaddleSwap).toLowerCase();
   function getClient(slug: string): ChainClient {
     const stub = createQuoteChainStub({
-      ...{ slug, pools: new Map([[getPool(slug), pool]]), gasPrice: 1n, estimateGas: () => 1n, l1Fee: () => 0n },
+      ...{
+        slug,
+        pools: new Map([[addressOf("USDT", slug, "l2SaddleSwap"), pool]]),
+        gasPrice: 1n,
+        estimateGas: () => 1n,
+        l1Fee: () => 0n,
+      },
       ...{ minBonderFeeAbsolute: () => 0n, minBonderFee: 0n },
     });
     return {
@@ -57,18 +54,20 @@ function setup(options: Partial<RouteCacheDeps> = {}) {
       },
     };
   }
-  const routes = new RouteCache({
-    settings: {
-      peek: () => settings.current,
-      getCurrent: async () => settings.current ?? expect.unreachable("there are none"),
-    },
-    attestations: undefined,
-    chains: () => ({ hasCustomEndpoint: () => false, getClient }),
-    maxAgeMs: undefined,
-    maxStaleMs: 30_000,
-    clocks: { now: () => clock.time, monotonicNow: () => clock.time },
-    ...options,
-  });
+  const routes = closeAfterTest(
+    new RouteCache({
+      settings: {
+        peek: () => settings.current,
+        getCurrent: async () => settings.current ?? expect.unreachable("there are none"),
+      },
+      attestations: undefined,
+      chains: () => ({ hasCustomEndpoint: () => false, getClient }),
+      maxAgeMs: undefined,
+      maxStaleMs: 30_000,
+      clocks: { now: () => clock.time, monotonicNow: () => clock.time },
+      ...options,
+    }),
+  );
   return { routes, clock, settings, reads, signals };
 }
 
@@ -100,7 +99,6 @@ describe("a route", () => {
     expect(routes.peek(usdtRequest)).toBe(planned);
     settings.current = undefined;
     expect(routes.peek(usdtRequest)).toBeUndefined();
-    routes.close();
   });
 
   test.each([
@@ -121,7 +119,6 @@ describe("a route", () => {
     });
     expect(used).toEqual(expected);
     expect(asked).toHaveLength(lookups);
-    routes.close();
   });
 
   test("of CCTP is planned for ever if there is no source of attestations", async () => {
@@ -129,7 +126,6 @@ describe("a route", () => {
     const route = await routes.get(cctpRequest);
     clock.time += 60_000;
     expect(routes.peek(cctpRequest)).toBe(route);
-    routes.close();
   });
 
   test("shares the state of a chain with the other routes of that chain, and tells who observes its reads", async () => {
@@ -142,7 +138,7 @@ describe("a route", () => {
     });
     const [first, second] = [
       await routes.get(usdtRequest),
-      await routes.get(createRequest("USDT", "arbitrum", "polygon")),
+      await routes.get(createQuoteRequest("USDT", "arbitrum", "polygon")),
     ];
     expect(first.sourceSubscription).toBe(second.sourceSubscription);
     expect(first.sourceSubscription?.cache).toBe(second.sourceSubscription?.cache);
@@ -150,7 +146,6 @@ describe("a route", () => {
     await Promise.all([readStates(first), readStates(second)]);
     expect(new Set(reads)).toEqual(new Set(["arbitrum", "optimism", "polygon"]));
     expect(observed).toContainEqual(["mainnet", { chain: "arbitrum", readSetCount: 1 }]);
-    routes.close();
   });
 });
 
@@ -163,17 +158,15 @@ describe("several processes", () => {
     for (const { routes } of started) await readStates(await routes.get(usdtRequest));
     expect(started.map(({ reads }) => [...new Set(reads)].toSorted())).toEqual([["arbitrum", "optimism"], [], []]);
     expect(received).toEqual(["arbitrum", "optimism"].map((slug) => ["mainnet", slug]));
-    for (const { routes } of started) routes.close();
   });
 
   test("plan the routes of each other, to read what these need", async () => {
     const store = createSharedStoreStub();
     const [first, second] = [setup({ sharedCache: store.start() }), setup({ sharedCache: store.start() })];
-    const theirs = createRequest("USDT", "polygon", "optimism");
+    const theirs = createQuoteRequest("USDT", "polygon", "optimism");
     await (await second.routes.get(theirs)).destinationSubscription?.get();
     await (await first.routes.get(usdtRequest)).getFullInputs().destinationSubscription?.get();
     await expect.poll(() => first.routes.peek(theirs)).toBeDefined();
-    for (const { routes } of [first, second]) routes.close();
   });
 });
 
@@ -193,7 +186,6 @@ describe("active routes", () => {
     await route.getFullInputs().destinationSubscription?.get();
     expect([routes.countActive(), route.isActive()]).toEqual([1, true]);
     expect(route.getFullInputs()).toBe(route.getFullInputs());
-    routes.close();
   });
 });
 
@@ -212,7 +204,6 @@ describe("the newest block of a chain that a route does not read", () => {
     route.getQuoter(source, destination, prices);
     await new Promise((resolve) => setImmediate(resolve));
     expect(reads.filter((slug) => slug === "ethereum")).toHaveLength(count);
-    routes.close();
   });
 });
 
@@ -228,7 +219,6 @@ test.each([
   expect(route.sourceSubscription?.get()).not.toBeInstanceOf(Promise);
   stalled.add(slug);
   expect(route.sourceSubscription?.get() instanceof Promise).toBe(isReadAgain);
-  routes.close();
 });
 
 test("closing ends the reads", async () => {
@@ -258,7 +248,6 @@ describe("the quoter of a route", () => {
       expect(route.getQuoter(...inputs)).toBe(other);
       expect(route.getQuoter(source, destination, prices)).not.toBe(other);
     }
-    routes.close();
   });
 
   test.each([

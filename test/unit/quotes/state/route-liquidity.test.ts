@@ -17,11 +17,10 @@ const encodeCall = (signature: string, address: string): string =>
 
 const listCalls = (reads: readonly ContractRead[]) => reads.flatMap((read) => read.plan().calls);
 
-/** Returns the liquidity where the planned reads returned these values. */
-function getLiquidity(plan: LiquidityPlan, chain: "source" | "destination", values: readonly (bigint | undefined)[]) {
-  const reads = chain === "source" ? plan.sourceReads : plan.destinationReads;
-  const state = createChainState(reads.map(({ key }, index) => [key, values[index]]));
-  return chain === "source" ? plan.getLiquidity(state, undefined) : plan.getLiquidity(undefined, state);
+/** Returns the liquidity where the planned reads of the destination returned these values. */
+function getLiquidity({ destinationReads, ...plan }: LiquidityPlan, values: readonly (bigint | undefined)[]) {
+  const state = createChainState(destinationReads.map(({ key }, index) => [key, values[index]]));
+  return plan.getLiquidity(undefined, state);
 }
 
 describe("the liquidity of a bonded transfer", () => {
@@ -45,12 +44,12 @@ describe("the liquidity of a bonded transfer", () => {
     [10n, 11n, 0n],
     [10n, 0n, 10n],
   ])("is the bonder's credit of %i less a debit of %i", (credit, debit, available) => {
-    expect(getLiquidity(plan, "destination", [credit, debit])).toEqual({ basis: "BONDER_CREDIT", available });
+    expect(getLiquidity(plan, [credit, debit])).toEqual({ basis: "BONDER_CREDIT", available });
   });
 
   test("is unknown where the bridge or the chain does not tell", () => {
-    expect(getLiquidity(plan, "destination", [10n, undefined])).toEqual(UNKNOWN);
-    expect(getLiquidity(plan, "destination", [undefined, 10n])).toEqual(UNKNOWN);
+    expect(getLiquidity(plan, [10n, undefined])).toEqual(UNKNOWN);
+    expect(getLiquidity(plan, [undefined, 10n])).toEqual(UNKNOWN);
     expect(plan.getLiquidity(undefined, undefined)).toEqual(UNKNOWN);
   });
 
@@ -87,18 +86,6 @@ describe("the liquidity of a transfer by CCTP", () => {
         data: encodeCall("burnLimitsPerMessage(address)", addressOf("USDC", from, name)),
       },
     ]);
-  });
-
-  const plan = planLiquidity(findQuoteRoute("USDC", "polygon", "optimism"), settings(BONDER));
-  const minter = BigInt(TOKEN_MINTERS.polygon ?? 0);
-
-  test("is known while the messenger uses the minter whose limit was read", () => {
-    expect(getLiquidity(plan, "source", [minter, 9n])).toEqual({ basis: "CCTP_BURN_LIMIT", available: 9n });
-    expect(getLiquidity(plan, "source", [minter, 0n])).toEqual({ basis: "CCTP_BURN_LIMIT", available: 0n });
-    expect(getLiquidity(plan, "source", [minter + 1n, 9n])).toEqual(UNKNOWN);
-    expect(getLiquidity(plan, "source", [undefined, 9n])).toEqual(UNKNOWN);
-    expect(getLiquidity(plan, "source", [minter, undefined])).toEqual(UNKNOWN);
-    expect(plan.getLiquidity(undefined, undefined)).toEqual(UNKNOWN);
   });
 
   test("is unknown on a chain without CCTP", () => {

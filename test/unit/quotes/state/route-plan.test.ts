@@ -5,8 +5,8 @@ import { ComparedTokenPrices } from "../../../../src/prices/token-prices.js";
 import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { type ContractRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
-import { planRoute } from "../../../../src/quotes/state/route-plan.js";
-import { addressOf, createChainState, findQuoteRoute } from "../../../support/stubs/quote-routes.js";
+import { planRoute, type RoutePlan } from "../../../../src/quotes/state/route-plan.js";
+import { addressOf, createChainState, findQuoteRoute, UNISWAP_STATE } from "../../../support/stubs/quote-routes.js";
 
 const prices = await new ComparedTokenPrices({
   fixedPricesUsd: new Map([
@@ -50,18 +50,28 @@ function listReads(readSet: ReadSet | undefined) {
   };
 }
 
-describe("a route between two L2s", () => {
-  const eth = plan("ETH", "polygon", "optimism");
+/** Returns the snapshot of a route whose chains respond with these values. */
+function snapshotOf({ sourceReadSet, destinationReadSet, buildSnapshot }: RoutePlan, source = 9n, destination = 9n) {
+  return buildSnapshot(respond(sourceReadSet, source), respond(destinationReadSet, destination), prices);
+}
 
+const bonderOf = (...parameters: Parameters<typeof snapshotOf>) => (snapshotOf(...parameters) as BridgeSnapshot).bonder;
+
+const NO_READS = { pools: [], uints: [], optional: [], deliveries: [], includesGasPrice: false };
+const eth = plan("ETH", "polygon", "optimism");
+
+describe("a route between two L2s", () => {
   test("reads the pool of each chain, the source's minimum fee and what the bond costs", () => {
     expect(listReads(eth.sourceReadSet)).toEqual({
+      ...NO_READS,
       pools: [addressOf("ETH", "polygon", "l2SaddleSwap")],
       uints: [addressOf("ETH", "polygon", "l2Bridge")],
-      ...{ optional: [], deliveries: [], includesGasPrice: false },
     });
     expect(listReads(eth.destinationReadSet)).toEqual({
+      ...NO_READS,
       pools: [addressOf("ETH", "optimism", "l2SaddleSwap")],
-      ...{ uints: [], optional: [], deliveries: [addressOf("ETH", "optimism", "l2Bridge")], includesGasPrice: true },
+      deliveries: [addressOf("ETH", "optimism", "l2Bridge")],
+      includesGasPrice: true,
     });
     expect(eth).toMatchObject({ pricedTokens: ["ETH", "ETH"], usdcSwapPool: undefined });
     expect(plan("USDC.e", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
@@ -73,33 +83,24 @@ describe("a route between two L2s", () => {
     const { optional, ...others } = listReads(destinationReadSet);
     expect(optional).toHaveLength(2);
     expect({ ...others, optional: [] }).toEqual(listReads(eth.destinationReadSet));
-    const states = [respond(sourceReadSet, 5n), respond(destinationReadSet, 5n)] as const;
-    expect(getLiquidity(...states)).toEqual({ basis: "BONDER_CREDIT", available: 0n });
+    const liquidity = getLiquidity(respond(sourceReadSet, 5n), respond(destinationReadSet, 5n));
+    expect(liquidity).toEqual({ basis: "BONDER_CREDIT", available: 0n });
   });
 
   test("has a snapshot of what was read", () => {
-    const snapshot = eth.buildSnapshot(
-      respond(eth.sourceReadSet, 10n ** 17n),
-      respond(eth.destinationReadSet, 9n),
-      prices,
-    );
-    expect(snapshot).toEqual({
+    const { destinationFeeGasPriceMultiplier, bonderFeeBps } = getBuiltInFeeSettings("mainnet");
+    expect(snapshotOf(eth, 10n ** 17n)).toEqual({
       kind: "bridge",
       decimals: 18,
       sourceSlug: "polygon",
       sourceIsL1: false,
       destinationSlug: "optimism",
       destinationIsL1: false,
-      feeMultiplier: getBuiltInFeeSettings("mainnet").destinationFeeGasPriceMultiplier,
-      feeBps: getBuiltInFeeSettings("mainnet").bonderFeeBps.ETH?.optimism,
+      feeMultiplier: destinationFeeGasPriceMultiplier,
+      feeBps: bonderFeeBps.ETH?.optimism,
       sourcePool: { decimals: 6, balances: [10n ** 17n, 10n ** 17n], aPrecise: 20_000n, swapFee: 0n },
       destinationPool: { decimals: 6, balances: [9n, 9n], aPrecise: 20_000n, swapFee: 0n },
-      bonder: {
-        minFee: 10n ** 17n,
-        delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n },
-        nativeUsd: 3_000,
-        tokenUsd: 3_000,
-      },
+      bonder: { minFee: 10n ** 17n, delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n }, nativeUsd: 3_000, tokenUsd: 3_000 },
       relayerFee: undefined,
     });
   });
@@ -113,42 +114,30 @@ describe("a route between two L2s", () => {
 
   test("has the larger of the contract's minimum fee and 25 cents", () => {
     const cents = 83_333_333_333_333n;
-    const minFeeOf = (contractFee: bigint) => {
-      const states = [respond(eth.sourceReadSet, contractFee), respond(eth.destinationReadSet, 9n)] as const;
-      return (eth.buildSnapshot(...states, prices) as BridgeSnapshot).bonder?.minFee;
-    };
-    expect([cents - 1n, cents, cents + 1n].map(minFeeOf)).toEqual([cents, cents, cents + 1n]);
+    const minFees = [cents - 1n, cents, cents + 1n].map((contractFee) => bonderOf(eth, contractFee)?.minFee);
+    expect(minFees).toEqual([cents, cents, cents + 1n]);
   });
 
   test("has the 25 cents alone where the contract has no minimum, and nothing from the source is needed", () => {
     const hop = plan("HOP", "polygon", "optimism");
     expect(hop.sourceReadSet).toBeUndefined();
-    const { bonder } = hop.buildSnapshot(undefined, respond(hop.destinationReadSet, 9n), prices) as BridgeSnapshot;
-    expect(bonder).toMatchObject({ minFee: 5n * 10n ** 18n, tokenUsd: 0.05 });
-    const ofOtherRoutes = respond(eth.sourceReadSet, 9n);
-    expect(hop.buildSnapshot(ofOtherRoutes, respond(hop.destinationReadSet, 9n), prices)).toMatchObject({
-      sourcePool: undefined,
-      destinationPool: undefined,
-    });
+    const [ofOtherRoutes, destination] = [respond(eth.sourceReadSet, 9n), respond(hop.destinationReadSet, 9n)];
+    const bonder = { minFee: 5n * 10n ** 18n, tokenUsd: 0.05 };
+    expect(hop.buildSnapshot(undefined, destination, prices)).toMatchObject({ bonder });
+    const pools = { sourcePool: undefined, destinationPool: undefined };
+    expect(hop.buildSnapshot(ofOtherRoutes, destination, prices)).toMatchObject(pools);
   });
 
   test("has no minimum fee for DAI to gnosis that is called DAI", () => {
-    const minFeeOf = (name: string) => {
-      const dai = plan(name, "optimism", "gnosis");
-      const states = [respond(dai.sourceReadSet, 9n), respond(dai.destinationReadSet, 9n)] as const;
-      return (dai.buildSnapshot(...states, prices) as BridgeSnapshot).bonder?.minFee;
-    };
-    expect(minFeeOf("DAI")).toBe(0n);
-    expect(minFeeOf("XDAI")).toBeGreaterThan(0n);
+    expect(bonderOf(plan("DAI", "optimism", "gnosis"))?.minFee).toBe(0n);
+    expect(bonderOf(plan("XDAI", "optimism", "gnosis"))?.minFee).toBeGreaterThan(0n);
   });
 
   test("estimates no bond whose bonder is no address, and has the SDK's gas", () => {
     const bonders = { ETH: { polygon: { optimism: "0xnone" } } };
-    const { destinationReadSet, buildSnapshot, sourceReadSet } = plan("ETH", "polygon", "optimism", { bonders });
-    expect(destinationReadSet?.deliveries.size).toBe(0);
-    const states = [respond(sourceReadSet, 9n), respond(destinationReadSet, 9n)] as const;
-    const { bonder } = buildSnapshot(...states, prices) as BridgeSnapshot;
-    expect(bonder?.delivery).toEqual({ gasPrice: 7n, gas: 350_000n, l1Fee: 0n });
+    const unknown = plan("ETH", "polygon", "optimism", { bonders });
+    expect(unknown.destinationReadSet?.deliveries.size).toBe(0);
+    expect(bonderOf(unknown)?.delivery).toEqual({ gasPrice: 7n, gas: 350_000n, l1Fee: 0n });
   });
 
   test.each([
@@ -156,11 +145,7 @@ describe("a route between two L2s", () => {
     ["of the destination, where gnosis has none", { polygon: 4 }, 4],
     ["0 for a destination without a fee", {}, 0],
   ])("has the relative fee %s", (_, DAI, expected) => {
-    const { buildSnapshot, destinationReadSet, sourceReadSet } = plan("XDAI", "gnosis", "polygon", {
-      bonderFeeBps: { DAI },
-    });
-    const states = [respond(sourceReadSet, 9n), respond(destinationReadSet, 9n)] as const;
-    expect(buildSnapshot(...states, prices).feeBps).toBe(expected);
+    expect(snapshotOf(plan("XDAI", "gnosis", "polygon", { bonderFeeBps: { DAI } })).feeBps).toBe(expected);
   });
 
   test("needs the state of its destination", () => {
@@ -172,35 +157,33 @@ describe("a route between two L2s", () => {
 
 describe("a route from or to ethereum", () => {
   test("from there needs neither prices nor a bond, and reads the destination's pool alone", () => {
-    const deposit = plan("ETH", "ethereum", "polygon", {
-      relayerFeeEnabled: { polygon: true },
-      relayerFeeWei: { polygon: "77" },
-    });
-    expect(deposit.sourceReadSet).toBeUndefined();
-    expect(deposit.pricedTokens).toEqual([]);
+    const fees = { relayerFeeEnabled: { polygon: true }, relayerFeeWei: { polygon: "77" } };
+    const deposit = plan("ETH", "ethereum", "polygon", fees);
+    expect(deposit).toMatchObject({ sourceReadSet: undefined, pricedTokens: [] });
     const pools = [addressOf("ETH", "polygon", "l2SaddleSwap")];
-    const nothing = { uints: [], optional: [], deliveries: [], includesGasPrice: false };
-    expect(listReads(deposit.destinationReadSet)).toEqual({ ...nothing, pools });
-    const snapshot = deposit.buildSnapshot(undefined, respond(deposit.destinationReadSet, 9n), prices);
-    expect(snapshot).toMatchObject({ sourceIsL1: true, sourcePool: undefined, bonder: undefined, relayerFee: 77n });
-    expect((snapshot as BridgeSnapshot).destinationPool?.balances).toEqual([9n, 9n]);
+    expect(listReads(deposit.destinationReadSet)).toEqual({ ...NO_READS, pools });
+    expect(deposit.buildSnapshot(undefined, respond(deposit.destinationReadSet, 9n), prices)).toMatchObject({
+      sourceIsL1: true,
+      sourcePool: undefined,
+      bonder: undefined,
+      relayerFee: 77n,
+      destinationPool: { balances: [9n, 9n] },
+    });
   });
 
   test("to there has a pool on its source alone", () => {
     const withdrawal = plan("DAI", "polygon", "ethereum");
     expect(listReads(withdrawal.sourceReadSet).pools).toHaveLength(1);
     expect(listReads(withdrawal.destinationReadSet).pools).toEqual([]);
-    const states = [respond(withdrawal.sourceReadSet, 9n), respond(withdrawal.destinationReadSet, 9n)] as const;
-    const snapshot = withdrawal.buildSnapshot(...states, prices) as BridgeSnapshot;
-    expect(snapshot).toMatchObject({ destinationIsL1: true, destinationPool: undefined });
-    expect(snapshot.sourcePool?.balances).toEqual([9n, 9n]);
+    const pools = { sourcePool: { balances: [9n, 9n] }, destinationPool: undefined };
+    expect(snapshotOf(withdrawal)).toMatchObject({ destinationIsL1: true, ...pools });
   });
 });
 
 test("HOP is never swapped: it has no pool, and is delivered without a distribution", () => {
-  const [hop, eth] = [plan("HOP", "polygon", "optimism"), plan("ETH", "polygon", "optimism")];
+  const hop = plan("HOP", "polygon", "optimism");
   expect([hop.sourceReadSet, hop.destinationReadSet].flatMap((readSet) => listReads(readSet).pools)).toEqual([]);
-  const deadlineOf = ({ destinationReadSet }: typeof hop) =>
+  const deadlineOf = ({ destinationReadSet }: RoutePlan) =>
     [...(destinationReadSet?.deliveries.values() ?? [])][0]?.deadlineSeconds;
   expect(deadlineOf(hop)).toBeUndefined();
   expect(deadlineOf(eth)).toBeGreaterThan(0);
@@ -211,21 +194,15 @@ describe("a route by CCTP", () => {
 
   test("reads the source's minimum fee and what the delivery costs", () => {
     expect(listReads(usdc.sourceReadSet).uints).toEqual([addressOf("USDC", "polygon", "cctpL2Bridge")]);
-    expect(listReads(usdc.destinationReadSet)).toEqual({
-      ...{ pools: [], uints: [], optional: [], includesGasPrice: true },
-      deliveries: [addressOf("USDC", "optimism", "cctpMessageTransmitter")],
-    });
+    const deliveries = [addressOf("USDC", "optimism", "cctpMessageTransmitter")];
+    expect(listReads(usdc.destinationReadSet)).toEqual({ ...NO_READS, deliveries, includesGasPrice: true });
     expect(usdc).toMatchObject({ pricedTokens: ["USDC", "ETH"], usdcSwapPool: undefined });
     expect(plan("USDC", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
   });
 
   test("has a snapshot of what was read", () => {
-    const states = [respond(usdc.sourceReadSet, 300n), respond(usdc.destinationReadSet, 9n)] as const;
-    expect(usdc.buildSnapshot(...states, prices)).toMatchObject({
-      kind: "cctp",
-      minBonderFee: 300n,
-      sourceSwap: undefined,
-      delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n },
+    expect(snapshotOf(usdc, 300n)).toMatchObject({
+      ...{ kind: "cctp", minBonderFee: 300n, sourceSwap: undefined, delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n } },
       ...{ nativeUsd: 3_000, tokenUsd: 1, decimals: 6, sourceSlug: "polygon", destinationSlug: "optimism" },
     });
   });
@@ -241,52 +218,35 @@ describe("a route by CCTP", () => {
       return (bridged.buildSnapshot(...states, prices) as CctpSnapshot).sourceSwap;
     };
     expect(swapOf([])?.(1_000n)).toBeUndefined();
-    const state = {
-      ...{ sqrtPriceX96: 2n ** 96n, tick: 0, liquidity: 10n ** 15n, feePips: 100n, tickSpacing: 1 },
-      ...{
-        bitmapWords: new Map([
-          [0, 0n],
-          [-1, 0n],
-        ]),
-        liquidityNet: new Map(),
-        zeroForOne: true,
-      },
-    };
-    expect(swapOf([[pool.address, state]])?.(1_000_000n)).toBe(999_899n);
+    expect(swapOf([[pool.address, UNISWAP_STATE]])?.(1_000_000n)).toBe(999_899n);
   });
 
   test("has the SDK's gas without an attestation", () => {
     const plain = plan("USDC", "polygon", "optimism");
-    const states = [respond(plain.sourceReadSet, 300n), respond(plain.destinationReadSet, 9n)] as const;
     expect(plain.destinationReadSet?.deliveries.size).toBe(0);
-    expect(plain.buildSnapshot(...states, prices)).toMatchObject({ delivery: { gas: 500_000n, l1Fee: 0n } });
+    expect(snapshotOf(plain, 300n)).toMatchObject({ delivery: { gas: 500_000n, l1Fee: 0n } });
   });
 
   test("reads the burn limit for quotes without details too", () => {
     expect(listReads(usdc.sourceReadSet).optional).toHaveLength(2);
-    expect(usdc.full.sourceReadSet).toEqual(usdc.sourceReadSet);
-    expect(usdc.full.destinationReadSet).toEqual(usdc.destinationReadSet);
+    expect(usdc.full).toMatchObject({
+      sourceReadSet: usdc.sourceReadSet,
+      destinationReadSet: usdc.destinationReadSet,
+    });
   });
 
-  const readSourceWith = (minter: bigint | undefined, burnLimit: bigint | undefined): ChainState => {
-    const [localMinter, limit] = [...(usdc.sourceReadSet?.contractReads.values() ?? [])].filter(
-      (read) => read.isOptional,
-    );
-    return respond(usdc.sourceReadSet, 300n, [
-      [localMinter?.key ?? "", minter],
-      [limit?.key ?? "", burnLimit],
-    ]);
-  };
   const MINTER = BigInt(TOKEN_MINTERS.polygon ?? 0);
+  const snapshotWith = (minter: bigint | undefined, burnLimit: bigint | undefined) => {
+    const reads = [...(usdc.sourceReadSet?.contractReads.values() ?? [])].filter(({ isOptional }) => isOptional);
+    const values = reads.map(({ key }, index) => [key, [minter, burnLimit][index]] as const);
+    const source = respond(usdc.sourceReadSet, 300n, values);
+    return usdc.buildSnapshot(source, respond(usdc.destinationReadSet, 9n), prices);
+  };
 
   test("is closed while nothing can be burnt on the source", () => {
-    const destination = respond(usdc.destinationReadSet, 9n);
-    expect(() => usdc.buildSnapshot(readSourceWith(MINTER, 0n), destination, prices)).toThrow(
-      expect.objectContaining({
-        reason: "UNSUPPORTED_ROUTE",
-        message: "Circle's CCTP V1 accepts no new transfers from polygon",
-      }),
-    );
+    const message = "Circle's CCTP V1 accepts no new transfers from polygon";
+    const closed = expect.objectContaining({ reason: "UNSUPPORTED_ROUTE", message });
+    expect(() => snapshotWith(MINTER, 0n)).toThrow(closed);
   });
 
   test.each([
@@ -295,8 +255,7 @@ describe("a route by CCTP", () => {
     ["unknown where the minter cannot be read", undefined, 0n, undefined],
     ["unknown where the minter was replaced", MINTER + 1n, 0n, undefined],
   ])("has a burn limit: %s", (_, minter, limit, expected) => {
-    const states = [readSourceWith(minter, limit), respond(usdc.destinationReadSet, 9n)] as const;
-    expect(usdc.buildSnapshot(...states, prices)).toMatchObject({ burnLimit: expected });
+    expect(snapshotWith(minter, limit)).toMatchObject({ burnLimit: expected });
   });
 
   test("needs the state of both chains", () => {
@@ -308,7 +267,8 @@ describe("a route by CCTP", () => {
 });
 
 test("settings without a fee for the token cannot be quoted with", () => {
+  const message = "the fee settings have no fee for HOP";
   expect(() => plan("HOP", "polygon", "optimism", { bonderFeeBps: { ETH: {} } })).toThrow(
-    expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE", message: "the fee settings have no fee for HOP" }),
+    expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE", message }),
   );
 });

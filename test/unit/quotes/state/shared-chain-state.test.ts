@@ -1,12 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { BlockAgeMonitor } from "../../../../src/chain/heads/block-age-monitor.js";
 import { STATE_SOURCE } from "../../../../src/chain/heads/head-tracker.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { ChainState, ChainStateValues } from "../../../../src/quotes/state/chain-state.js";
-import { ChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import { ChainStateCache, type ChainStateSubscription } from "../../../../src/quotes/state/chain-state-cache.js";
 import { createReadSet, createUintRead, EMPTY_READ_SET, type ReadSet } from "../../../../src/quotes/state/read-set.js";
 import { parseChainState, printChainState } from "../../../../src/quotes/state/shared-chain-state.js";
+import { settle as settleAfter } from "../../../support/steady-timers.js";
 import { createSharedStoreStub, type SharedStoreStub } from "../../../support/stubs/shared-store.js";
 
 // Several processes quote one chain.
@@ -31,9 +32,6 @@ beforeEach(() => {
   vi.useFakeTimers({ now: 1_795_000_000_000 });
   store = createSharedStoreStub();
   Object.assign(node, { reads: [], block: 16, timestamp: Date.now() / 1000, isDown: false, latencyMs: LATENCY_MS });
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 /** Starts a process. @param clockOffsetMs of its monotonic clock @param wallOffsetMs of its wall clock */
@@ -89,25 +87,20 @@ function start(clockOffsetMs = 0, wallOffsetMs = 0) {
   return { cache, monitor, subscribe };
 }
 
-/** Advances the time, and requests the subscriptions meanwhile. */
-async function requestFor(ms: number, get: readonly (() => ChainState | Promise<ChainState>)[]): Promise<number> {
+/** Advances the time, and requests the subscriptions meanwhile. Returns how often that failed. */
+async function requestFor(ms: number, subscriptions: readonly ChainStateSubscription[]): Promise<number> {
   let failures = 0;
   for (let passed = 0; passed < ms; passed += 100) {
-    for (const each of get)
+    for (const subscription of subscriptions)
       void Promise.resolve()
-        .then(each)
+        .then(() => subscription.get())
         .catch(() => (failures += 1));
     await vi.advanceTimersByTimeAsync(100);
   }
   return failures;
 }
 
-async function settle<T>(result: T | Promise<T>, ms = 3 * LATENCY_MS): Promise<T> {
-  const settled = Promise.resolve(result);
-  settled.catch(() => {});
-  await vi.advanceTimersByTimeAsync(ms);
-  return settled;
-}
+const settle = <T>(result: T | Promise<T>, ms = 3 * LATENCY_MS): Promise<T> => settleAfter(result, ms);
 
 describe("several processes with the same routes", () => {
   test("read as often as one does, whatever their clocks show", async () => {
@@ -115,8 +108,7 @@ describe("several processes with the same routes", () => {
       store.flush();
       node.reads.length = 0;
       const started = offsets.map((offset) => start(offset).subscribe("1"));
-      const get = started.map((subscription) => () => subscription.get());
-      expect(await requestFor(30_000, get)).toBe(0);
+      expect(await requestFor(30_000, started)).toBe(0);
       // All of them idle.
       const count = node.reads.length;
       await vi.advanceTimersByTimeAsync(60_000);
@@ -150,12 +142,11 @@ describe("several processes with the same routes", () => {
 
   test("read for themselves without the store, and share again when it is back", async () => {
     const started = [start(), start()].map(({ subscribe }) => subscribe("1"));
-    const get = started.map((subscription) => () => subscription.get());
     store.isReachable = false;
-    expect(await requestFor(10_000, get)).toBe(0);
+    expect(await requestFor(10_000, started)).toBe(0);
     const alone = node.reads.length;
     store.isReachable = true;
-    expect(await requestFor(10_000, get)).toBe(0);
+    expect(await requestFor(10_000, started)).toBe(0);
     expect(node.reads.length - alone).toBeLessThanOrEqual(alone / 2 + 1);
   });
 
@@ -181,10 +172,10 @@ describe("several processes with the same routes", () => {
     ["full of nonsense", () => store.replaceTexts(() => "nonsense")],
     ["full of states of another chain", () => store.replaceTexts((text) => text.replace("polygon", "optimism"))],
   ])("answer when the store is %s", async (_, spoil) => {
-    const get = [start(), start()].map(({ subscribe }) => subscribe("1")).map((each) => () => each.get());
-    await requestFor(3_000, get);
+    const started = [start(), start()].map(({ subscribe }) => subscribe("1"));
+    await requestFor(3_000, started);
     spoil();
-    expect(await requestFor(3_000, get)).toBe(0);
+    expect(await requestFor(3_000, started)).toBe(0);
   });
 
   test("are not served state that is older than its maximum age, and no older block", async () => {
@@ -202,10 +193,10 @@ describe("several processes with the same routes", () => {
 describe("several processes with different routes", () => {
   test("read what all of them need in one block", async () => {
     const [first, second] = [start(), start()];
-    const get = [first.subscribe("1"), second.subscribe("2"), second.subscribe("3")].map((each) => () => each.get());
-    await requestFor(5_000, get);
+    const subscriptions = [first.subscribe("1"), second.subscribe("2"), second.subscribe("3")];
+    await requestFor(5_000, subscriptions);
     node.reads.length = 0;
-    await requestFor(20_000, get);
+    await requestFor(20_000, subscriptions);
     expect(node.reads.length).toBeLessThanOrEqual(11);
     expect(new Set(node.reads)).toEqual(new Set(["3"]));
   });
@@ -213,18 +204,17 @@ describe("several processes with different routes", () => {
   test("no longer read what nobody has needed for a minute", async () => {
     const [first, second] = [start(), start()];
     const [ours, theirs] = [first.subscribe("1"), second.subscribe("2")];
-    await requestFor(5_000, [() => ours.get(), () => theirs.get()]);
-    await requestFor(90_000, [() => ours.get()]);
+    await requestFor(5_000, [ours, theirs]);
+    await requestFor(90_000, [ours]);
     expect(node.reads.at(-1)).toBe("1");
   });
 
   test("use the state of a batch of routes that another one has read", async () => {
     const [first, second] = [start(), start()];
-    const [a, b] = ["1", "2"].map((name) => first.subscribe(name));
-    const [c, d] = ["1", "2"].map((name) => second.subscribe(name));
-    if (!a || !b || !c || !d) throw new Error("four subscriptions");
-    const state = await settle(first.cache.getTogether([a, b]));
-    expect((await settle(second.cache.getTogether([c, d]))).block).toEqual(state.block);
+    const readBoth = ({ cache, subscribe }: typeof first) =>
+      settle(cache.getTogether([subscribe("1"), subscribe("2")]));
+    const { block } = await readBoth(first);
+    expect((await readBoth(second)).block).toEqual(block);
     expect(node.reads).toEqual(["2"]);
   });
 });
@@ -238,15 +228,14 @@ describe("a chain that is stalled", () => {
     const started = [start(0), start(500_000), start(-500_000)];
     const countStalled = () => started.filter(({ monitor }) => monitor.stalledCount() > 0).length;
     const subscriptions = started.map(({ cache }) => cache.subscribe("route", EMPTY_READ_SET, SLOW_POLICY));
-    const get = subscriptions.map((subscription) => () => subscription.get());
-    await requestFor(5_000, get);
+    await requestFor(5_000, subscriptions);
     expect(countStalled()).toBe(3);
     node.reads.length = 0;
-    await requestFor(60_000, get);
+    await requestFor(60_000, subscriptions);
     expect(node.reads.length).toBeGreaterThan(20);
     expect(node.reads.length).toBeLessThanOrEqual(60);
     node.timestamp = Date.now() / 1000;
-    await requestFor(5_000, get);
+    await requestFor(5_000, subscriptions);
     expect(countStalled()).toBe(0);
   });
 

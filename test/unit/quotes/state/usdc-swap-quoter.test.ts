@@ -35,13 +35,8 @@ function setup(respond: (call: RpcCall) => RpcCallResult = respondHalf) {
   };
   const clock = { time: 1_795_000_000_000 };
   const { signal } = new AbortController();
-  const quoter = new UsdcSwapQuoter({
-    client,
-    pool: pool as NonNullable<typeof pool>,
-    maxAgeMs: 4_000,
-    now: () => clock.time,
-    signal,
-  });
+  const limits = { maxAgeMs: 4_000, now: () => clock.time, signal };
+  const quoter = new UsdcSwapQuoter({ client, pool: pool as NonNullable<typeof pool>, ...limits });
   return { requests, clock, quoter };
 }
 
@@ -95,13 +90,8 @@ describe("UsdcSwapQuoter", () => {
 
   test("computes the swap from chain state without a call, with the state's age", () => {
     const { requests, quoter } = setup();
-    expect(
-      quoter.quoteAmountOut(
-        10n,
-        requester,
-        createState((amountIn) => amountIn - 1n),
-      ),
-    ).toEqual({ amountOut: 9n, readAt: 1_794_999_999_000 });
+    const lessOne = createState((amountIn) => amountIn - 1n);
+    expect(quoter.quoteAmountOut(10n, requester, lessOne)).toEqual({ amountOut: 9n, readAt: 1_794_999_999_000 });
     const reverts = createState(() => {
       throw new SwapRevertError("too much");
     });
@@ -153,11 +143,8 @@ describe("UsdcSwapQuoter", () => {
     const { requests, quoter } = setup((call) =>
       decodeAmount(call) === 7n ? { revert: new RevertError("execution reverted", 3, "0x") } : respondHalf(call),
     );
-    const [first, reverting, other] = [
-      quoter.quoteAmountOut(2n, requester),
-      quoter.quoteAmountOut(7n, requester),
-      quoter.quoteAmountOut(8n, requester),
-    ];
+    const results = [2n, 7n, 8n].map((amountIn) => quoter.quoteAmountOut(amountIn, requester));
+    const [first, reverting, other] = results;
     requests[0]?.respond();
     await first;
     requests[1]?.respond();
