@@ -10,16 +10,8 @@ export type ExplorerRecordJson = Readonly<Record<string, unknown>>;
  * status 200; `endless`: with more than the body limit.
  */
 export type ExplorerMode =
-  | "healthy"
-  | "down"
-  | "slow"
-  | "hang"
-  | "foreign"
-  | "wrong-types"
-  | "html"
-  | "error"
-  | "endless"
-  | { readonly status: number; readonly body: unknown };
+  | ("healthy" | "down" | "slow" | "hang" | "foreign" | "wrong-types" | "html" | "error" | "endless")
+  | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> };
 
 export interface ExplorerStub {
   readonly url: string;
@@ -74,37 +66,26 @@ function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub,
   );
   const ok = (data: unknown): void => sendJson(response, { status: "ok", data });
   if (typeof mode === "object") {
+    for (const [name, value] of Object.entries(mode.headers ?? {})) response.setHeader(name, value);
     sendJson(response, mode.body, mode.status);
     return;
   }
-  switch (mode) {
-    case "healthy":
-      ok(matches);
-      break;
-    case "down":
-      sendJson(response, { error: "service unavailable" }, 503);
-      break;
-    case "slow":
-      setTimeout(() => ok(matches), SLOW_MS);
-      break;
-    case "hang":
-      break;
-    case "foreign":
-      ok(records);
-      break;
-    case "wrong-types":
-      ok(matches.map((record) => ({ ...record, amount: { value: record.amount }, timestamp: [record.timestamp] })));
-      break;
-    case "html":
-      response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Explorer</title>");
-      break;
-    case "error":
-      sendJson(response, { error: "something broke", data: [] });
-      break;
-    case "endless":
-      ok([{ filler: "x".repeat(ENDLESS_BODY_BYTES) }]);
-      break;
-  }
+  const toWrongTypes = (record: ExplorerRecordJson): ExplorerRecordJson => {
+    return { ...record, amount: { value: record.amount }, timestamp: [record.timestamp] };
+  };
+  const page = "<!doctype html><title>Explorer</title>";
+  const modes: Readonly<Record<typeof mode, () => unknown>> = {
+    healthy: () => ok(matches),
+    down: () => sendJson(response, { error: "service unavailable" }, 503),
+    slow: () => setTimeout(() => ok(matches), SLOW_MS),
+    hang: () => {},
+    foreign: () => ok(records),
+    "wrong-types": () => ok(matches.map(toWrongTypes)),
+    html: () => response.writeHead(200, { "content-type": "text/html" }).end(page),
+    error: () => sendJson(response, { error: "something broke", data: [] }),
+    endless: () => ok([{ filler: "x".repeat(ENDLESS_BODY_BYTES) }]),
+  };
+  modes[mode]();
 }
 
 /** Creates a record of a bonded transfer of DAI from optimism to arbitrum; `overrides` replaces or adds fields. */

@@ -23,6 +23,12 @@ function setup(answers: readonly unknown[], share?: Share) {
 }
 
 const notFound = new UpstreamError("answered 404", { status: 404 });
+const unavailable = new UpstreamError("answered 503", { status: 503 });
+const failed = {
+  reason: "UPSTREAM_UNAVAILABLE",
+  message: "the CCTP attestation source does not respond",
+  cause: unavailable,
+};
 
 describe("AttestationClient", () => {
   test("requests an attestation once, since it never changes", async () => {
@@ -49,24 +55,14 @@ describe("AttestationClient", () => {
   });
 
   test("asks for a transfer's attestation as it is now: absence for ten seconds, failures for one", async () => {
-    const failure = new UpstreamError("answered 500", { status: 500 });
-    const { attestations, requests, pass } = setup([
-      notFound,
-      failure,
-      { attestation: "PENDING" },
-      { attestation: "0xAB" },
-    ]);
+    const answers = [notFound, unavailable, { attestation: "PENDING" }, { attestation: "0xAB" }];
+    const { attestations, requests, pass } = setup(answers);
     const find = () => attestations.findCurrent("0x12", new AbortController().signal);
     pass(1);
     expect(await find()).toBeUndefined();
     expect(await find()).toBeUndefined();
     expect(requests).toHaveLength(1);
     pass(10_001);
-    const failed = {
-      reason: "UPSTREAM_UNAVAILABLE",
-      message: "the CCTP attestation source does not respond",
-      cause: failure,
-    };
     await expect(find()).rejects.toMatchObject(failed);
     await expect(find()).rejects.toMatchObject(failed);
     expect(requests).toHaveLength(2);
@@ -106,23 +102,17 @@ describe("AttestationClient", () => {
   });
 
   test("shares a failing request between callers, and retries after a second", async () => {
-    const { find, requests, pass } = setup([
-      new UpstreamError("answered 503", { status: 503 }),
-      { attestation: "0xab" },
-    ]);
+    const { find, requests, pass } = setup([unavailable, { attestation: "0xab" }]);
     const both = await Promise.allSettled([find(), find()]);
     expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    await expect(find()).rejects.toMatchObject({
-      reason: "UPSTREAM_UNAVAILABLE",
-      message: "the CCTP attestation source does not respond",
-    });
+    await expect(find()).rejects.toMatchObject(failed);
     expect(requests).toHaveLength(1);
     pass(1_000);
     expect(await find()).toBe("0xab");
   });
 
   test("keeps serving the absence of an attestation while the source fails", async () => {
-    const { find, pass } = setup([notFound, new UpstreamError("answered 503", { status: 503 })]);
+    const { find, pass } = setup([notFound, unavailable]);
     expect(await find()).toBeUndefined();
     pass(60_000);
     expect(await find()).toBeUndefined();
@@ -131,8 +121,6 @@ describe("AttestationClient", () => {
 });
 
 describe("an outage of the attestation source", () => {
-  const unavailable = new UpstreamError("answered 503", { status: 503 });
-
   test("is noticed within a minute, and its end too", async () => {
     const { attestations, requests, pass } = setup([{ attestation: "0xab" }, unavailable, { attestation: "0xab" }]);
     expect(await attestations.findOutage()).toBeUndefined();
@@ -172,7 +160,7 @@ describe("an outage of the attestation source", () => {
 });
 
 test("reports the health of the last requests", async () => {
-  const { attestations, find, pass } = setup([notFound, new UpstreamError("answered 503", { status: 503 })]);
+  const { attestations, find, pass } = setup([notFound, unavailable]);
   expect(attestations.health()).toEqual({ state: "unknown", ageMs: undefined });
   await find();
   pass(7);

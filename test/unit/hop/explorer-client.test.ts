@@ -6,7 +6,6 @@ import {
   type ExplorerRecordJson,
   startExplorerStub,
 } from "../../support/stubs/explorer-stub.js";
-import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 async function setup(
   records: readonly ExplorerRecordJson[] = [createExplorerRecord()],
@@ -294,9 +293,6 @@ describe("a failing explorer", () => {
   test("times out after eight seconds, and is in cooldown when it hangs", async () => {
     const { find, stub } = await setup([createExplorerRecord()], "hang");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(async () => {
-      vi.useRealTimers();
-    });
     const settled: unknown[] = [];
     const all = Array.from({ length: 6 }, () => find().catch((error: unknown) => settled.push(error)));
     // expect.poll would use the fake timers.
@@ -350,9 +346,7 @@ describe("a failing explorer", () => {
 
   test("is not waited for by callers that abort, which does not count as a failure", async () => {
     const { stub, explorer, find } = await setup([createExplorerRecord()], "hang");
-    for (let i = 0; i < 6; i += 1) {
-      await findAndAbort({ stub, explorer }, i + 1);
-    }
+    for (let queries = 1; queries <= 6; queries += 1) await findAndAbort({ stub, explorer }, queries);
     stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
   });
@@ -368,24 +362,16 @@ describe("a failing explorer", () => {
   });
 
   test("is in cooldown for its Retry-After, except for probes", async () => {
-    let requestCount = 0;
-    const stub = await startHttpStub((_, response) => {
-      requestCount += 1;
-      response.writeHead(429, { "retry-after": "7" }).end();
-    });
-    let time = 0;
-    const busy = new ExplorerClient(stub.url, () => time);
-    onTestFinished(() => busy.close());
-    onTestFinished(stub.close);
-    const { signal } = new AbortController();
-    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(unusable);
-    time = 1_999;
-    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(coolingDown);
-    expect(requestCount).toBe(1);
-    time = 2_000;
-    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(unusable);
-    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(coolingDown);
-    expect(requestCount).toBe(2);
+    const limited = { status: 429, body: {}, headers: { "retry-after": "7" } };
+    const { find, stub, pass } = await setup([], limited);
+    await expect(find()).rejects.toMatchObject(unusable);
+    pass(1_999);
+    await expect(find()).rejects.toMatchObject(coolingDown);
+    expect(stub.queries).toHaveLength(1);
+    pass(1);
+    await expect(find()).rejects.toMatchObject(unusable);
+    await expect(find()).rejects.toMatchObject(coolingDown);
+    expect(stub.queries).toHaveLength(2);
   });
 
   test("gets at most four requests at a time", async () => {

@@ -94,11 +94,8 @@ describe("FeeSettingsSource", () => {
 
 test("peek returns cached settings, and undefined without any", () => {
   expect(new FeeSettingsSource(undefined).peek("mainnet")).toEqual(builtIn);
-  const document = {
-    get: () => new Promise<never>(() => {}),
-    peek: () => ({ value: customSettings, readAt: 0 }),
-    close() {},
-  };
+  const peek = () => ({ value: customSettings, readAt: 0 });
+  const document = { get: () => new Promise<never>(() => {}), peek, close() {} };
   const source = new FeeSettingsSource({ mainnet: document, goerli: document });
   expect(source.peek("mainnet")).toBe(customSettings);
   expect(createSource(() => new Promise(() => {})).peek("mainnet")).toBeUndefined();

@@ -31,12 +31,6 @@ describe("findAvailableRoutes", () => {
     },
   );
 
-  test("returns 240 of the SDK's 256 routes on mainnet", async () => {
-    const all = await new HopBridge({ network: "mainnet", token: "ETH" }).getAvailableRoutes();
-    expect(all).toHaveLength(256);
-    expect(findAvailableRoutes(getNetwork("mainnet"), getBuiltInFeeSettings("mainnet"))).toHaveLength(240);
-  });
-
   test("omits routes from ethereum over a deprecated bridge, but keeps the way back", () => {
     const settings = { ...getBuiltInFeeSettings("mainnet"), bridgeDeprecated: { MAGIC: true } };
     const routes = findAvailableRoutes(getNetwork("mainnet"), settings).map(formatRoute);
