@@ -90,17 +90,14 @@ test("reports and probes networks other than mainnet only while they are in use"
 });
 
 describe("the index lag", () => {
-  const readLag = (chain: Partial<ChainEndpointsState>, covered: typeof coverage | undefined = coverage) =>
-    setup([{ ...arbitrum, ...chain }], {
-      index: { getCoverage: () => covered, getServerStatus: () => undefined },
-    }).monitor.read().index;
+  const readLag = (chain: Partial<ChainEndpointsState>, covered: typeof coverage | null = coverage) => {
+    const index = { getCoverage: () => covered ?? undefined, getServerStatus: () => undefined };
+    return setup([{ ...arbitrum, ...chain }], { index }).monitor.read().index;
+  };
 
   test("is undefined without an index and empty before the index covers any block", () => {
     expect(setup([arbitrum]).monitor.read().index).toBeUndefined();
-    expect(
-      setup([arbitrum], { index: { getCoverage: () => undefined, getServerStatus: () => undefined } }).monitor.read()
-        .index,
-    ).toEqual([]);
+    expect(readLag({}, null)).toEqual([]);
   });
 
   test("is the distance to the chain's head", () => {

@@ -8,26 +8,13 @@ import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 const domain = "hop.bridge.v1";
 
-test("returns reason, message and field", () => {
-  const error = toConnectError(new ServiceError("UNSUPPORTED_CHAIN", "no chain moon", { field: "toChain" }), domain);
-  expect(getErrorDetails(error)).toEqual({
-    reason: "UNSUPPORTED_CHAIN",
-    message: "no chain moon",
-    field: "toChain",
-    retryAfterSeconds: undefined,
-    helpUrl: undefined,
-  });
-});
-
-test("returns when to retry", () => {
-  const error = toConnectError(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 }), domain);
-  expect(getErrorDetails(error)).toEqual({
-    reason: "RATE_LIMITED",
-    message: "too many",
-    field: undefined,
-    retryAfterSeconds: 3,
-    helpUrl: undefined,
-  });
+test.each([
+  ["the field", new ServiceError("UNSUPPORTED_CHAIN", "no chain moon", { field: "toChain" })],
+  ["when to retry", new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 })],
+])("returns reason, message and %s", (_, error) => {
+  const { reason, message, field, retryAfterSeconds } = error;
+  const details = { reason, message, field, retryAfterSeconds, helpUrl: undefined };
+  expect(getErrorDetails(toConnectError(error, domain))).toEqual(details);
 });
 
 test("returns the link to the documentation, if the operator names it", () => {

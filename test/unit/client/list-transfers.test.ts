@@ -39,11 +39,8 @@ async function collect(iterable: ReturnType<typeof listTransfers>): Promise<stri
 
 test("returns the transfers of all pages, with the same filters", async () => {
   const { client, requests } = createPages();
-  expect(await collect(listTransfers(client, { account: "0x1", state: "PENDING", pageSize: 2 }))).toEqual([
-    "a",
-    "b",
-    "c",
-  ]);
+  const listed = listTransfers(client, { account: "0x1", state: "PENDING", pageSize: 2 });
+  expect(await collect(listed)).toEqual(["a", "b", "c"]);
   expect(requests.map(({ account, state, pageSize, pageToken }) => [account, state, pageSize, pageToken])).toEqual([
     ["0x1", "PENDING", 2, ""],
     ["0x1", "PENDING", 2, "2"],
@@ -75,7 +72,7 @@ test("throws the error of a page, and ends with its signal", async () => {
   await expect(collect(listTransfers(client, { account: "0x1", pageToken: "x" }))).rejects.toMatchObject({
     code: Code.InvalidArgument,
   });
-  const { signal } = { signal: AbortSignal.abort() };
+  const signal = AbortSignal.abort();
   await expect(collect(listTransfers(client, { account: "0x1" }, { signal }))).rejects.toMatchObject({
     code: Code.Canceled,
   });

@@ -18,10 +18,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(Math, "random").mockReturnValue(0);
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+afterEach(() => void vi.restoreAllMocks());
 
 const state = (resumeToken: string, transferId: string, value = State.PENDING, transactionHash = `${transferId}h`) =>
   create(WatchTransfersResponseSchema, {
@@ -87,14 +84,9 @@ async function watch(
 }
 
 test("returns every state until the stream is complete", async () => {
-  const { events, outcome, tokens } = await watch([
-    sends(unknown("1", "ah"), state("2", "a"), state("3", "a", State.BONDED)),
-  ]);
-  expect({ events, outcome, tokens }).toEqual({
-    events: ["unknown 1", "PENDING 2", "BONDED 3"],
-    outcome: "complete",
-    tokens: [""],
-  });
+  const stream = sends(unknown("1", "ah"), state("2", "a"), state("3", "a", State.BONDED));
+  const events = ["unknown 1", "PENDING 2", "BONDED 3"];
+  expect(await watch([stream])).toMatchObject({ events, outcome: "complete", tokens: [""] });
 });
 
 test("takes an empty stream for complete", async () => {
@@ -102,12 +94,8 @@ test("takes an empty stream for complete", async () => {
 });
 
 test("resumes a stream that ends with a bookmark, without saying so", async () => {
-  const { events, outcome, tokens, delaysMs } = await watch(
-    [sends(state("2", "a"), bookmark("3")), sends(state("4", "a", State.BONDED))],
-    {},
-    { resumeToken: "1" },
-  );
-  expect({ events, outcome, tokens, delaysMs }).toEqual({
+  const streams = [sends(state("2", "a"), bookmark("3")), sends(state("4", "a", State.BONDED))];
+  expect(await watch(streams, {}, { resumeToken: "1" })).toMatchObject({
     events: ["PENDING 2", "BONDED 4"],
     outcome: "complete",
     tokens: ["1", "3"],
@@ -116,6 +104,8 @@ test("resumes a stream that ends with a bookmark, without saying so", async () =
 });
 
 describe("resumes after", () => {
+  const RESUMED = { events: ["PENDING 1", "BONDED 2"], outcome: "complete", tokens: ["", "1"] };
+
   test.each([
     ["an unreachable server", unreachable()],
     ["a connection that breaks", new ConnectError("aborted", Code.Aborted)],
@@ -125,15 +115,8 @@ describe("resumes after", () => {
     ["UPSTREAM_UNAVAILABLE", rejected("UPSTREAM_UNAVAILABLE", "polygon does not answer")],
     ["OVERLOADED", rejected("OVERLOADED", "too many watches")],
   ])("%s", async (_, error) => {
-    const { events, outcome, tokens } = await watch([
-      sends(state("1", "a"), error),
-      sends(state("2", "a", State.BONDED)),
-    ]);
-    expect({ events, outcome, tokens }).toEqual({
-      events: ["PENDING 1", "BONDED 2"],
-      outcome: "complete",
-      tokens: ["", "1"],
-    });
+    const watched = await watch([sends(state("1", "a"), error), sends(state("2", "a", State.BONDED))]);
+    expect(watched).toMatchObject(RESUMED);
   });
 
   test("silence that is longer than two bookmarks", async () => {
@@ -143,12 +126,7 @@ describe("resumes after", () => {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
       ended();
     };
-    const { events, tokens, outcome } = await watch([silent, sends(state("2", "a", State.BONDED))]);
-    expect({ events, tokens, outcome }).toEqual({
-      events: ["PENDING 1", "BONDED 2"],
-      tokens: ["", "1"],
-      outcome: "complete",
-    });
+    expect(await watch([silent, sends(state("2", "a", State.BONDED))])).toMatchObject(RESUMED);
     expect(ended).toHaveBeenCalledOnce();
   });
 });
@@ -219,16 +197,9 @@ describe("does not repeat states", () => {
 
   test("when a new version of the service does not know the token", async () => {
     const refused = rejected("INVALID_PARAMETER", "resumeToken is not one of this service", { field: "resumeToken" });
-    const { events, tokens, outcome } = await watch([
-      sends(state("1", "a"), bookmark("2")),
-      sends(refused),
-      sends(state("3", "a"), state("4", "a", State.BONDED)),
-    ]);
-    expect({ events, tokens, outcome }).toEqual({
-      events: ["PENDING 1", "BONDED 4"],
-      tokens: ["", "2", ""],
-      outcome: "complete",
-    });
+    const again = sends(state("3", "a"), state("4", "a", State.BONDED));
+    const { events, tokens, outcome } = await watch([sends(state("1", "a"), bookmark("2")), sends(refused), again]);
+    expect([events, tokens, outcome]).toEqual([["PENDING 1", "BONDED 4"], ["", "2", ""], "complete"]);
   });
 
   test("but returns a state that comes back", async () => {

@@ -29,13 +29,7 @@ const DEPENDENCIES: readonly DependencyReport[] = [
 ];
 
 test("formats tables with a summary and lines to copy", () => {
-  const stalledReport = {
-    ...healthyReport,
-    name: "nova[1]#00ff00",
-    head: { number: 7, ageSeconds: 5_400 },
-    batch: 1,
-    logBlocks: 0,
-  };
+  const stalledHead = { name: "nova[1]#00ff00", chainId: 42170, head: { number: 7, ageSeconds: 5_400 } };
   const chains = [
     chain("optimism", 10, [
       healthyReport,
@@ -45,7 +39,7 @@ test("formats tables with a summary and lines to copy", () => {
       { name: "base[1]#a1b2c3", chainId: 10 },
       { name: "base[2]#ffffff", trouble: "answered 401" },
     ]),
-    chain("nova", 42170, [{ ...stalledReport, chainId: 42170 }]),
+    chain("nova", 42170, [{ ...healthyReport, ...stalledHead, batch: 1, logBlocks: 0 }]),
   ];
   expect(formatCheckTable(chains, DEPENDENCIES, "RPC_URL_").split("\n")).toEqual([
     "chain     endpoint            chain id       head     age  lag  latency  batch  logs  verdict",

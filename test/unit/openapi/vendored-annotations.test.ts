@@ -1,4 +1,4 @@
-import type { DescEnum, DescField, DescFile, DescMessage } from "@bufbuild/protobuf";
+import type { DescEnum, DescField } from "@bufbuild/protobuf";
 import { file_buf_validate_validate as standardFile } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { describe, expect, test } from "vitest";
 import { file_buf_validate_validate as vendoredFile } from "../../../openapi/gen/buf/validate/validate_pb.js";
@@ -12,10 +12,6 @@ function describeField({ proto, oneof }: DescField): unknown {
 
 function describeEnum({ values }: DescEnum): unknown {
   return values.map(({ name, number }) => ({ name, number }));
-}
-
-function findMessage(file: DescFile, { typeName }: DescMessage): DescMessage | undefined {
-  return file.messages.find((message) => message.typeName === typeName);
 }
 
 describe("the vendored part of buf.validate", () => {
@@ -32,7 +28,7 @@ describe("the vendored part of buf.validate", () => {
   test.each(vendoredFile.messages.map((message) => [message.name, message] as const))(
     "declares %s alike",
     (_, message) => {
-      const standard = findMessage(standardFile, message);
+      const standard = standardFile.messages.find(({ typeName }) => typeName === message.typeName);
       for (const field of message.fields) {
         const counterpart = standard?.fields.find(({ number }) => number === field.number);
         expect(counterpart && describeField(counterpart)).toEqual(describeField(field));
