@@ -4,16 +4,9 @@ import { findNearestName, suggestName } from "../../src/nearest-name.js";
 const NAMES = ["fromChain", "toChain", "amount", "HOP"];
 
 describe("findNearestName", () => {
-  test.each([
-    ["another case", "fromchain", "fromChain"],
-    ["underscores", "from_chain", "fromChain"],
-    ["a letter too much", "fromChains", "fromChain"],
-    ["a letter too few", "mount", "amount"],
-    ["another letter", "fromChaim", "fromChain"],
-    ["two letters swapped", "toCahin", "toChain"],
-    ["a short name in another case", "hop", "HOP"],
-  ])("finds a name with %s", (_, text, name) => {
-    expect(findNearestName(text, NAMES)).toBe(name);
+  // Which mistakes are recognised, test/unit/config/misspelt-variables.test.ts shows.
+  test("finds a short name in another case", () => {
+    expect(findNearestName("hop", NAMES)).toBe("HOP");
   });
 
   test.each([

@@ -155,7 +155,7 @@ describe("loadConfig", () => {
   });
 
   test("reports every problem at once and repeats no value", () => {
-    const problems = collectProblems({
+    const environment = {
       PORT: "http",
       RPC_URL_OPTIMISM: "https://ok.example,secret-key",
       RPC_URL_OPTIMSIM: "https://typo.example/secret-key",
@@ -167,21 +167,10 @@ describe("loadConfig", () => {
       LOG_LEVEL: "loud",
       METRICS_PORT: "65536",
       OTEL_EXPORTER_OTLP_ENDPOINT: "secret-key.example:4318",
-    });
-    expect(problems).toHaveLength(11);
+    };
+    const problems = collectProblems(environment);
     expect(problems.join("\n")).not.toContain("secret-key");
-    const names = [
-      "PORT",
-      "RPC_URL_OPTIMISM",
-      "RPC_URL_OPTIMSIM",
-      "TOKEN_PRICES",
-      "ASSETS_URL",
-      "LOG_LEVEL",
-      "METRICS_PORT",
-    ];
-    for (const name of names) {
-      expect(problems.filter((line) => line.startsWith(`${name} `))).toHaveLength(1);
-    }
+    expect(problems.map((line) => line.split(" ")[0]).sort()).toEqual(Object.keys(environment).sort());
   });
 
   test("accepts as base of the documentation only what can be linked in a header", () => {

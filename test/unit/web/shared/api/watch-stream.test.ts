@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { followStream, type StreamState, type WatchOptions } from "../../../../../web/shared/api/watch-stream.js";
 
 type Listener = Parameters<ReturnType<WatchOptions["openStream"]>["addEventListener"]>[1];
@@ -71,7 +71,6 @@ function watch() {
 }
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 test("reads the events of a stream and closes it after its end", () => {
   const { sources, states, received, last } = watch();

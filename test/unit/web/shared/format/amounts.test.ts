@@ -67,14 +67,6 @@ describe("parseAmount and formatAmount", () => {
       }),
     );
   });
-
-  test("formats without redundant zeros", () => {
-    fc.assert(
-      fc.property(raw, decimals, (amount, tokenDecimals) => {
-        expect(formatAmount(amount, tokenDecimals)).toMatch(/^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/);
-      }),
-    );
-  });
 });
 
 test.each([
