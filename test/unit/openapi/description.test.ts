@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-// What gen/openapi.json states about the contract. A test of the generator compares the file with the plugin's output.
+// What gen/openapi.json states about the contract and no other test does: constraints.test.ts compares its constraints
+// with the service, and a test of the generator the file with the plugin's output.
 
 /** An untyped OpenAPI document: every test reads another part of it. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -11,19 +12,6 @@ const description: Description = JSON.parse(
   readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8"),
 );
 const parameters = (path: string): Description[] => description.paths[path].get.parameters;
-
-test("describes the operations by their comments", () => {
-  expect(Object.keys(description.paths)).toEqual([
-    ...["/v1/quote", "/v1/quotes", "/v1/transfer-status", "/v1/transfers"],
-    ...["/v1/transfers:watch", "/v1/withdrawal", "/v1/available-routes"],
-  ]);
-  expect(description.paths["/v1/quote"].get).toMatchObject({
-    operationId: "getQuote",
-    tags: ["BridgeService"],
-    summary: "Estimates the cost of a transfer and the amount received",
-    description: expect.stringContaining('`estimatedReceived` is then "0".'),
-  });
-});
 
 test("leaves out what no query can express, and requires what a query cannot do without", () => {
   const named = parameters("/v1/quotes") as readonly { readonly name?: string; readonly required?: boolean }[];
@@ -41,46 +29,12 @@ test("leaves out what no query can express, and requires what a query cannot do 
   );
 });
 
-test("gives a parameter its constraints, example and default", () => {
-  expect(parameters("/v1/quote")).toMatchObject([
-    { name: "amount", schema: { $ref: "#/components/schemas/Amount" }, example: "25000000" },
-    { name: "token", required: true },
-    { name: "fromChain", required: true },
-    { name: "toChain", required: true },
-    { name: "slippage", required: true, schema: { $ref: "#/components/schemas/Percent" }, example: 0.5 },
-    { name: "network", schema: { $ref: "#/components/schemas/Network", default: "mainnet" } },
-    { name: "rpcUrl" },
-    { name: "view", schema: { $ref: "#/components/schemas/View", default: "BASIC" } },
-    { name: "receiveAmount", schema: { $ref: "#/components/schemas/ReceiveAmount" } },
-    ...["Refresh", "RequestId", "IfNoneMatch"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
-  ]);
-  expect(description.components.schemas).toMatchObject({
-    Amount: { type: "string", pattern: "^[1-9][0-9]{0,77}$" },
-    Percent: { type: "number", format: "double", minimum: 0, exclusiveMaximum: 100 },
-    Network: { type: "string", enum: ["mainnet", "goerli"] },
-  });
-});
-
-test("gives a number a default that is a number", () => {
-  const [pageSize] = parameters("/v1/transfers").filter(({ name }) => name === "pageSize");
-  expect(pageSize.schema).toMatchObject({ type: "integer", default: 50 });
-});
-
 test("limits the lists of a query more than those of a message", () => {
   const lists = parameters("/v1/transfers:watch").filter(({ schema }) => schema?.type === "array");
   expect(lists).toMatchObject([
     { name: "transferId", schema: { maxItems: 50 }, example: [expect.stringMatching(/^0x[0-9a-f]{64}$/)] },
     { name: "transferHash", schema: { maxItems: 50 }, example: [expect.stringMatching(/^0x[0-9a-f]{64}$/)] },
   ]);
-});
-
-test("describes a map as an object with one property per chain", () => {
-  const { schemas } = description.components;
-  const [rpcUrl] = parameters("/v1/quote").filter(({ name }) => name === "rpcUrl");
-  expect(rpcUrl).toMatchObject({ in: "query", style: "deepObject", explode: true, example: {} });
-  expect(Object.keys(rpcUrl.schema.properties)).toEqual(schemas.Chain.enum);
-  expect(rpcUrl.schema.properties.base).toEqual({ $ref: "#/components/schemas/RpcUrl" });
-  expect(rpcUrl.schema.additionalProperties).toBe(false);
 });
 
 test("requires every response field and omits unspecified enum values", () => {

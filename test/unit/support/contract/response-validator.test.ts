@@ -62,12 +62,8 @@ describe("detects", () => {
   test.each([
     ["an extra field", withBody({ extra: 1 }), "extra"],
     ["a missing field", withBody({ bonderFee: undefined }), "bonderFee"],
-    ["a number as a string", withBody({ deadline: "1700000000" }), "/deadline"],
     ["a string as a number", withBody({ bonderFee: 0 }), "/bonderFee"],
-    ["an invalid amount", withBody({ bonderFee: "-1" }), "/bonderFee"],
-    ["null", withBody({ slippage: null }), "/slippage"],
     ["a slippage out of range", withBody({ slippage: 100 }), "/slippage"],
-    ["an integer beyond the safe range", withBody({ deadline: 2 ** 53 }), "/deadline"],
     ["a body that is not JSON", createResponse({ body: "{" }), "not JSON"],
     ["a missing header", createError(405, { code: "unimplemented", reason: "METHOD_NOT_ALLOWED" }), "Allow is missing"],
     ["a header of one caller for shared caches", withHeaders({ "x-request-id": "mine" }), "x-request-id"],
