@@ -31,28 +31,21 @@ const whole64 = fc.oneof(
 );
 const real = fc.oneof(fc.double(), fc.constantFrom(0, -0, Number.NaN, Number.NEGATIVE_INFINITY, 1e21));
 
+const { STRING, BOOL, BYTES, DOUBLE, FLOAT, INT64, UINT64, SINT64, FIXED64, SFIXED64 } = ScalarType;
+/** Values of the types that are not whole numbers of 32 bits. */
+const scalars = new Map<ScalarType | undefined, fc.Arbitrary<unknown>>([
+  [STRING, text],
+  [BOOL, fc.boolean()],
+  [BYTES, fc.uint8Array({ maxLength: 5 })],
+  [DOUBLE, real],
+  [FLOAT, real],
+  ...[INT64, UINT64, SINT64, FIXED64, SFIXED64].map((type) => [type, whole64] as const),
+]);
+
 function someValue(field: DescField, isAny: boolean): fc.Arbitrary<unknown> {
   if (field.message !== undefined) return messages(field.message, isAny);
   if (field.enum !== undefined) return fc.constantFrom(0, 1, 2, 3, 9, -1);
-  switch (field.scalar) {
-    case ScalarType.STRING:
-      return text;
-    case ScalarType.BOOL:
-      return fc.boolean();
-    case ScalarType.BYTES:
-      return fc.uint8Array({ maxLength: 5 });
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
-      return real;
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-    case ScalarType.SINT64:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return whole64;
-    default:
-      return whole32;
-  }
+  return scalars.get(field.scalar) ?? whole32;
 }
 
 /** Messages with some of their fields; with `isAny` also with values of a wrong type. */

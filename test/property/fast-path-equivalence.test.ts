@@ -1,5 +1,5 @@
 import { Agent, request as http1Request } from "node:http";
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2 } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
@@ -124,48 +124,29 @@ const services: readonly MountedService[] = [
   }),
 ];
 
-interface Server {
-  readonly port: number;
-  readonly lines: AccessLine[];
-  readonly session: ClientHttp2Session;
-  readonly agent: Agent;
-  close(): Promise<void>;
-}
-
-async function open(
-  start: (log: (line: AccessLogEntry) => void) => {
-    listen(): Promise<{ port: number }>;
-    close(graceMs: number): Promise<void>;
-  },
-): Promise<Server> {
+/** Opens a server with connections of both versions of HTTP. */
+async function open(fastPaths: boolean) {
   const lines: AccessLine[] = [];
-  const server = start((line) => lines.push(flattenEntry(line)));
+  const log = (line: AccessLogEntry) => void lines.push(flattenEntry(line));
+  const address = { host: "127.0.0.1", port: 0 };
+  const server = new HttpServer({ ...address, services, limits, log, onInternalError() {}, fastPaths });
   const { port } = await server.listen();
   const session = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
   const agent = new Agent({ keepAlive: true });
-  return {
-    port,
-    lines,
-    session,
-    agent,
-    close: () => {
-      session.destroy();
-      agent.destroy();
-      return server.close(0);
-    },
+  const close = (): Promise<void> => {
+    session.destroy();
+    agent.destroy();
+    return server.close(0);
   };
+  return { port, lines, session, agent, close };
 }
 
-const address = { host: "127.0.0.1", port: 0 };
-const onInternalError = (): void => {};
+type Server = Awaited<ReturnType<typeof open>>;
 let fastPathServer: Server;
 let generalServer: Server;
 
 beforeAll(async () => {
-  fastPathServer = await open((log) => new HttpServer({ ...address, services, limits, log, onInternalError }));
-  generalServer = await open(
-    (log) => new HttpServer({ ...address, services, limits, log, onInternalError, fastPaths: false }),
-  );
+  [fastPathServer, generalServer] = [await open(true), await open(false)];
 });
 afterAll(() => Promise.all([fastPathServer.close(), generalServer.close()]));
 
