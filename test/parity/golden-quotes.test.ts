@@ -1,17 +1,15 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../src/chain/chain-client.js";
 import { type FeeSettings, FeeSettingsSource, getBuiltInFeeSettings } from "../../src/hop/fee-settings.js";
-import { findChain, getNetwork } from "../../src/hop/networks.js";
-import { findToken } from "../../src/hop/tokens.js";
 import { ComparedTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { SdkEngine } from "../../src/quotes/sdk-engine.js";
 import { SnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { AdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 import golden from "../golden/quotes.json" with { type: "json" };
 import type { Pool } from "../support/reference/stable-swap.js";
 import { createQuoteChainStub } from "../support/stubs/quote-chain-stub.js";
+import { createQuoteRequest } from "../support/stubs/quote-routes.js";
 
 const requester = { caller: "a", signal: new AbortController().signal };
 
@@ -21,7 +19,6 @@ const SEVEN_DAYS = 7 * 24 * 3600;
 /** Of every bonder; not part of the recording. */
 const CREDIT = 10n ** 24n;
 const DEBIT = 10n ** 23n;
-const mainnet = getNetwork("mainnet");
 const { inputs } = golden;
 const poolsByChain = new Map<string, Map<string, Pool>>();
 for (const [name, pool] of Object.entries(inputs.pools)) {
@@ -62,27 +59,26 @@ function createRecordedChain(slug: string, { destination }: Case): ChainClient {
     burnLimit: BigInt(cctp?.burnLimit ?? 0),
     credit: CREDIT,
     debit: DEBIT,
-    ...(uniswap === undefined
-      ? {}
-      : { uniswap: { ...asBigInts(uniswap), quote: () => BigInt(destination.uniswapOut[0] ?? 0) } }),
+    ...(uniswap !== undefined && {
+      uniswap: {
+        ...uniswap,
+        sqrtPriceX96: BigInt(uniswap.sqrtPriceX96),
+        liquidity: BigInt(uniswap.liquidity),
+        quote: () => BigInt(destination.uniswapOut[0] ?? 0),
+      },
+    }),
   });
 }
 
 interface RecordedCctp {
   readonly minBonderFee: string;
   readonly burnLimit: string;
-  readonly uniswapV3?: RecordedUniswap;
-}
-
-interface RecordedUniswap {
-  readonly sqrtPriceX96: string;
-  readonly tick: number;
-  readonly liquidity: string;
-  readonly fee: number;
-}
-
-function asBigInts({ sqrtPriceX96, liquidity, ...rest }: RecordedUniswap) {
-  return { ...rest, sqrtPriceX96: BigInt(sqrtPriceX96), liquidity: BigInt(liquidity) };
+  readonly uniswapV3?: {
+    readonly sqrtPriceX96: string;
+    readonly tick: number;
+    readonly liquidity: string;
+    readonly fee: number;
+  };
 }
 
 const deps = {
@@ -112,143 +108,81 @@ function replay(goldenCase: Case) {
   const { query, response } = goldenCase;
   // The second in which the recorded response was computed, which may be the one after the request.
   vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
-  const token = findToken(mainnet, query.token);
-  const source = findChain(mainnet, query.fromChain);
-  const destination = findChain(mainnet, query.toChain);
-  if (!token || !source || !destination) throw new Error("unknown token or chain");
-  const clients = new Map([source, destination].map(({ slug }) => [slug, createRecordedChain(slug, goldenCase)]));
-  const request: QuoteRequest = {
-    network: "mainnet",
-    token,
-    source,
-    destination,
-    amountIn: BigInt(query.amount),
-    slippagePercent: Number(query.slippage),
-  };
+  const amounts = { amountIn: BigInt(query.amount), slippagePercent: Number(query.slippage) };
+  const request = createQuoteRequest(query.token, query.fromChain, query.toChain, amounts);
+  const slugs = [request.source.slug, request.destination.slug];
+  const clients = new Map(slugs.map((slug) => [slug, createRecordedChain(slug, goldenCase)]));
   const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
   return { request, access };
 }
 
+afterEach(() => void vi.useRealTimers());
+
+const cases = [...golden.cases.entries()];
+
 describe.each(Object.entries(engines))(
   "quotes of engine %s equal those of the SDK and the deployed contracts",
   (_, engine) => {
-    afterEach(() => {
-      vi.useRealTimers();
-    });
-
-    test.each(golden.cases.map((goldenCase, index) => [index, goldenCase] as const))(
-      "golden case %i",
-      async (_, goldenCase) => {
-        const { response } = goldenCase;
-        const { request, access } = replay(goldenCase);
-        const { destination } = request;
-        const quote = await engine.quoteWithCustomEndpoints(request, access, requester);
-
-        expect({
-          ...response,
-          amountOutMin: quote.amountOutMin.toString(),
-          destinationAmountOutMin: quote.destinationAmountOutMin.toString(),
-          bonderFee: quote.bonderFee.toString(),
-          estimatedRecieved: quote.estimatedReceived.toString(),
-          deadline: quote.deadline,
-          destinationDeadline: quote.destinationDeadline,
-        }).toEqual({
-          ...response,
-          // The recording has null for transfers from L1; the service repeats the first field.
-          destinationAmountOutMin: response.destinationAmountOutMin ?? response.amountOutMin,
-          destinationDeadline: response.destinationDeadline ?? (destination.isL1 ? 0 : response.deadline),
-        });
-      },
-    );
-  },
-);
-
-describe("quotes of a batch equal those of the SDK", () => {
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
-  // Shared chain state computes Uniswap's swaps from ticks, which the recording does not have.
-  const cases = [...golden.cases.entries()].filter(([, { destination }]) => destination.uniswapOut.length === 0);
-  test.each(cases)("golden case %i, among others", async (_, goldenCase) => {
-    const { response } = goldenCase;
-    const { request, access } = replay(goldenCase);
-    const chains = () => ({ ...access, hasCustomEndpoint: () => false });
-    const monotonicNow = () => performance.now();
-    const engine = new SnapshotEngine({
-      ...{ ...deps, chains, maxAgeMs: undefined, maxStaleMs: 30_000 },
-      clocks: { now: () => Date.now(), monotonicNow },
-    });
-    const amounts = [request.amountIn, 1n, request.amountIn];
-    const batch = engine.prepareQuotes(
-      amounts.map((amountIn) => ({ ...request, amountIn })),
-      requester,
-    );
-    for (const index of [0, 2]) {
-      const prepared = await batch[index];
-      if (prepared === undefined) throw new Error("no result");
-      const { quote } = await prepared();
+    test.each(cases)("golden case %i", async (_, goldenCase) => {
+      const { response } = goldenCase;
+      const { request, access } = replay(goldenCase);
+      const quote = await engine.quoteWithCustomEndpoints(request, access, requester);
       expect({
+        ...response,
         amountOutMin: quote.amountOutMin.toString(),
+        destinationAmountOutMin: quote.destinationAmountOutMin.toString(),
         bonderFee: quote.bonderFee.toString(),
         estimatedRecieved: quote.estimatedReceived.toString(),
         deadline: quote.deadline,
+        destinationDeadline: quote.destinationDeadline,
       }).toEqual({
-        amountOutMin: response.amountOutMin,
-        bonderFee: response.bonderFee,
-        estimatedRecieved: response.estimatedRecieved,
-        deadline: response.deadline,
+        ...response,
+        // The recording has null for transfers from L1; the service repeats the first field.
+        destinationAmountOutMin: response.destinationAmountOutMin ?? response.amountOutMin,
+        destinationDeadline: response.destinationDeadline ?? (request.destination.isL1 ? 0 : response.deadline),
       });
-    }
-  });
-});
+    });
+  },
+);
 
 describe("details equal the SDK's getSendData", () => {
-  afterEach(() => {
-    vi.useRealTimers();
+  test.each(cases)("golden case %i", async (_, goldenCase) => {
+    const { request, access } = replay(goldenCase);
+    const { source, destination, token, amountIn } = request;
+    const quote = await snapshotEngine.quoteWithCustomEndpoints({ ...request, isFull: true }, access, requester);
+
+    const isCctp = token.symbol.startsWith("USDC");
+    const burnLimit = isCctp ? 10n ** 12n : undefined;
+    const { details, ...basicQuote } = quote;
+    const isExceeded = burnLimit !== undefined && amountIn > burnLimit;
+    expect({ ...basicQuote, ...(isExceeded && { exceededBurnLimit: burnLimit }) }).toEqual(
+      await snapshotEngine.quoteWithCustomEndpoints(request, replay(goldenCase).access, requester),
+    );
+    const { lpFeeBps, lpFees, ...steps } = details?.steps ?? {};
+    const printed = Object.entries(steps).map(([name, value]) => {
+      return [name, typeof value === "bigint" ? String(value) : value];
+    });
+    const { estimatedReceived, ...recordedSteps } = goldenCase.steps;
+    expect(Object.fromEntries(printed)).toEqual(recordedSteps);
+    expect(quote.estimatedReceived).toBe(BigInt(estimatedReceived));
+
+    const requiredLiquidity = BigInt(recordedSteps.requiredLiquidity);
+    const [basis, available] = isCctp
+      ? ["CCTP_BURN_LIMIT", burnLimit]
+      : source.isL1
+        ? ["UNLIMITED", undefined]
+        : ["BONDER_CREDIT", CREDIT - DEBIT];
+    expect(details).toMatchObject({
+      liquidity: { basis, available },
+      isLiquidityAvailable: available === undefined || (isCctp ? amountIn : requiredLiquidity) <= (available as bigint),
+      deliveryTime: undefined,
+      observedAt: goldenCase.response.deadline - SEVEN_DAYS,
+    });
+    if (!source.isL1 && !isCctp && !destination.isL1) {
+      const gasLimit = goldenCase.destination.gasLimit.at(0);
+      const chain = inputs.chains[destination.slug as keyof typeof inputs.chains];
+      expect(details?.gas).toMatchObject({ gasPrice: BigInt(chain.gasPrice) });
+      if (gasLimit !== undefined) expect(details?.gas.gasLimit).toBe(BigInt(gasLimit));
+    }
   });
-
-  test.each(golden.cases.map((goldenCase, index) => [index, goldenCase] as const))(
-    "golden case %i",
-    async (_, goldenCase) => {
-      const { request, access } = replay(goldenCase);
-      const { source, destination, token, amountIn } = request;
-      const quote = await snapshotEngine.quoteWithCustomEndpoints({ ...request, isFull: true }, access, requester);
-
-      const isCctp = token.symbol.startsWith("USDC");
-      const burnLimit = isCctp ? 10n ** 12n : undefined;
-      const { details, ...basicQuote } = quote;
-      const isExceeded = burnLimit !== undefined && amountIn > burnLimit;
-      expect({ ...basicQuote, ...(isExceeded && { exceededBurnLimit: burnLimit }) }).toEqual(
-        await snapshotEngine.quoteWithCustomEndpoints(request, replay(goldenCase).access, requester),
-      );
-      const { lpFeeBps, lpFees, ...steps } = details?.breakdown ?? {};
-      const printed = Object.entries(steps).map(([name, value]) => {
-        return [name, typeof value === "bigint" ? String(value) : value];
-      });
-      const { estimatedReceived, ...recordedSteps } = goldenCase.steps;
-      expect(Object.fromEntries(printed)).toEqual(recordedSteps);
-      expect(quote.estimatedReceived).toBe(BigInt(estimatedReceived));
-
-      const requiredLiquidity = BigInt(recordedSteps.requiredLiquidity);
-      const [basis, available] = isCctp
-        ? ["CCTP_BURN_LIMIT", burnLimit]
-        : source.isL1
-          ? ["UNLIMITED", undefined]
-          : ["BONDER_CREDIT", CREDIT - DEBIT];
-      expect(details).toMatchObject({
-        liquidity: { basis, available },
-        isLiquidityAvailable:
-          available === undefined || (isCctp ? amountIn : requiredLiquidity) <= (available as bigint),
-        deliveryTime: undefined,
-        observedAt: goldenCase.response.deadline - SEVEN_DAYS,
-      });
-      if (!source.isL1 && !isCctp && !destination.isL1) {
-        const gasLimit = goldenCase.destination.gasLimit.at(0);
-        const chain = inputs.chains[destination.slug as keyof typeof inputs.chains];
-        expect(details?.gas).toMatchObject({ gasPrice: BigInt(chain.gasPrice) });
-        if (gasLimit !== undefined) expect(details?.gas.gasLimit).toBe(BigInt(gasLimit));
-      }
-    },
-  );
 });

@@ -29,10 +29,10 @@ const magnitude = (bits: number): fc.Arbitrary<bigint> =>
 const mayRevert = (bits: number): fc.Arbitrary<bigint | "reverts"> =>
   fc.option(magnitude(bits), { nil: "reverts" as const, freq: 4 });
 
-/** Realistic balances, so that most swaps succeed. */
 /** Amounts that overflow the arithmetic of pools, so that each run has swaps that revert. */
 const REVERTING_AMOUNT = fc.bigInt({ min: 1n << 254n, max: (1n << 256n) - 1n });
 
+/** Realistic balances, so that most swaps succeed. */
 const anyPool = fc.record({
   balances: fc.tuple(fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n }), fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n })),
   aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),

@@ -1,25 +1,22 @@
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../src/chain/chain-client.js";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { RevertError } from "../../../src/chain/json-rpc/rpc-errors.js";
-import { findChain, getNetwork, type NetworkSlug } from "../../../src/hop/networks.js";
-import { findToken } from "../../../src/hop/tokens.js";
+import type { NetworkSlug } from "../../../src/hop/networks.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
 import { type ChainRecording, getCallKey, pinClient } from "../../../src/quotes/compare/chain-recording.js";
 import type { PinnedSources } from "../../../src/quotes/compare/compare-engines.js";
 import type { ComparisonCase } from "../../../src/quotes/compare/comparison-case.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+import { findQuoteRoute } from "../stubs/quote-routes.js";
 
 // Computes the quotes of a case that `hop-gateway compare` has printed again.
 
 /** Returns the request of a case. */
 export function readRequest({ request }: ComparisonCase): QuoteRequest {
+  const { slippagePercent, amount, token, fromChain, toChain } = request;
   const network = request.network as NetworkSlug;
-  const token = findToken(getNetwork(network), request.token);
-  const source = findChain(getNetwork(network), request.fromChain);
-  const destination = findChain(getNetwork(network), request.toChain);
-  if (!token || !source || !destination) throw new TypeError("not a request for a quote");
-  const { slippagePercent, amount } = request;
-  return { network, token, source, destination, amountIn: BigInt(amount), slippagePercent };
+  const { network: _, ...route } = findQuoteRoute(token, fromChain, toChain, network);
+  return { network, ...route, amountIn: BigInt(amount), slippagePercent };
 }
 
 /** Returns the sources of a case, from which both engines compute its quotes. */
