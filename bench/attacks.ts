@@ -5,27 +5,11 @@ import {
   startAttackedChains,
 } from "../test/support/attacks/attacked-chains.js";
 import { type AttackedService, startAttackedService } from "../test/support/attacks/attacked-service.js";
-import { addPendingTransfer } from "../test/support/attacks/attacked-transfers.js";
-import type { BatchAttack } from "../test/support/attacks/batch-attacks.js";
 import { hostileAddress, POLITE_ADDRESS } from "../test/support/attacks/caller-addresses.js";
 import { createLatencySamples } from "../test/support/attacks/latency-samples.js";
 import type { MemoryAttack, MemoryAttackOptions, MemoryAttackTarget } from "../test/support/attacks/memory-attacks.js";
 import { startPoliteClient } from "../test/support/attacks/polite-client.js";
-import { sendGet } from "../test/support/attacks/send-get.js";
-import {
-  pingWithoutReading,
-  readHttp1Slowly,
-  readHttp2Slowly,
-  type SlowReader,
-} from "../test/support/attacks/slow-readers.js";
-import {
-  askSlowChains,
-  lookUpForgedReceipt,
-  lookUpUnknownHash,
-  lookUpUnknownId,
-  nameOneHost,
-  QUOTE_PATH,
-} from "../test/support/attacks/upstream-attacks.js";
+import { QUOTE_PATH, sendGet } from "../test/support/attacks/send-get.js";
 import {
   fetchEnvironment,
   readAttacker,
@@ -33,6 +17,21 @@ import {
   serveChains,
   startHostileLookups,
 } from "./support/attackers.js";
+import { addPendingTransfer } from "./support/attacks/attacked-transfers.js";
+import type { BatchAttack } from "./support/attacks/batch-attacks.js";
+import {
+  pingWithoutReading,
+  readHttp1Slowly,
+  readHttp2Slowly,
+  type SlowReader,
+} from "./support/attacks/slow-readers.js";
+import {
+  askSlowChains,
+  lookUpForgedReceipt,
+  lookUpUnknownHash,
+  lookUpUnknownId,
+  nameOneHost,
+} from "./support/attacks/upstream-attacks.js";
 import { measureNestedCaller, measureNestedOperator } from "./support/nested-responses.js";
 import { measureResetBurst, serveResetBurst } from "./support/reset-burst.js";
 import { runBench, startServer } from "./support/server-process.js";

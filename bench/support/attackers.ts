@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import { setPriority } from "node:os";
 import { type ChainBehaviour, startAttackedChains } from "../../test/support/attacks/attacked-chains.js";
-import { type BatchAttack, startBatchAttack } from "../../test/support/attacks/batch-attacks.js";
 import { hostileAddress } from "../../test/support/attacks/caller-addresses.js";
 import {
   type MemoryAttack,
@@ -10,6 +9,7 @@ import {
   startMemoryAttack,
 } from "../../test/support/attacks/memory-attacks.js";
 import { sendGet } from "../../test/support/attacks/send-get.js";
+import { type BatchAttack, startBatchAttack } from "./attacks/batch-attacks.js";
 import { listenOnFreePort } from "./recorded-server.js";
 import type { ServerProcess } from "./server-process.js";
 

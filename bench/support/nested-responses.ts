@@ -1,10 +1,9 @@
 import { type AttackedService, startAttackedService } from "../../test/support/attacks/attacked-service.js";
-import { unknownHash } from "../../test/support/attacks/attacked-transfers.js";
 import { hostileAddress } from "../../test/support/attacks/caller-addresses.js";
 import { startPoliteClient } from "../../test/support/attacks/polite-client.js";
-import { sendGet } from "../../test/support/attacks/send-get.js";
-import { QUOTE_PATH } from "../../test/support/attacks/upstream-attacks.js";
+import { QUOTE_PATH, sendGet } from "../../test/support/attacks/send-get.js";
 import { fetchEnvironment } from "./attackers.js";
+import { unknownHash } from "./attacks/attacked-transfers.js";
 import { startServer } from "./server-process.js";
 
 // RPC endpoints that answer with lists inside lists without end, which take a hundred times as long to parse as other text.

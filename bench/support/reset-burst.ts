@@ -2,10 +2,9 @@ import { createServer } from "node:http";
 import { setPriority } from "node:os";
 import { startAttackedService } from "../../test/support/attacks/attacked-service.js";
 import { startPoliteClient } from "../../test/support/attacks/polite-client.js";
-import { burstResets, type ResetBurstOptions } from "../../test/support/attacks/reset-burst.js";
-import { sendGet } from "../../test/support/attacks/send-get.js";
-import { QUOTE_PATH } from "../../test/support/attacks/upstream-attacks.js";
+import { QUOTE_PATH, sendGet } from "../../test/support/attacks/send-get.js";
 import { fetchEnvironment } from "./attackers.js";
+import { burstResets, type ResetBurstOptions } from "./attacks/reset-burst.js";
 import { listenOnFreePort } from "./recorded-server.js";
 import { startServer } from "./server-process.js";
 

@@ -3,10 +3,9 @@ import { setPriority } from "node:os";
 import { type ChainBehaviour, startAttackedChains } from "../../test/support/attacks/attacked-chains.js";
 import { startAttackedService } from "../../test/support/attacks/attacked-service.js";
 import { startPoliteClient } from "../../test/support/attacks/polite-client.js";
-import { sendGet } from "../../test/support/attacks/send-get.js";
-import { QUOTE_PATH } from "../../test/support/attacks/upstream-attacks.js";
-import { stormWatches, type WatchStormOptions, watchBehind } from "../../test/support/attacks/watch-storms.js";
+import { QUOTE_PATH, sendGet } from "../../test/support/attacks/send-get.js";
 import { fetchJson } from "./attackers.js";
+import { stormWatches, type WatchStormOptions, watchBehind } from "./attacks/watch-storms.js";
 import { listenOnFreePort } from "./recorded-server.js";
 import { startServer } from "./server-process.js";
 

@@ -9,8 +9,7 @@ import {
   startMemoryAttack,
 } from "../../support/attacks/memory-attacks.js";
 import { startPoliteClient } from "../../support/attacks/polite-client.js";
-import { sendGet } from "../../support/attacks/send-get.js";
-import { QUOTE_PATH } from "../../support/attacks/upstream-attacks.js";
+import { QUOTE_PATH, sendGet } from "../../support/attacks/send-get.js";
 import { isFullEffort } from "../../support/effort.js";
 import { buildService } from "../../support/service/build-service.js";
 

@@ -1,5 +1,8 @@
 import { get } from "node:http";
 
+/** Path of a quote, to which the amount is added. */
+export const QUOTE_PATH = "/v1/quote?token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5&amount=";
+
 export interface GetResult {
   /** HTTP status; 0: there was no response. */
   readonly status: number;

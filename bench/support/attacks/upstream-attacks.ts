@@ -1,9 +1,9 @@
 import { getNetwork } from "../../../src/hop/networks.js";
-import type { AttackedChains } from "./attacked-chains.js";
+import type { AttackedChains } from "../../../test/support/attacks/attacked-chains.js";
+import { POLITE_ADDRESS } from "../../../test/support/attacks/caller-addresses.js";
+import { createLatencySamples, type LatencySamples } from "../../../test/support/attacks/latency-samples.js";
+import { type GetResult, QUOTE_PATH, sendGet } from "../../../test/support/attacks/send-get.js";
 import { addPendingTransferFromL1, forgeCompletions, unknownHash } from "./attacked-transfers.js";
-import { POLITE_ADDRESS } from "./caller-addresses.js";
-import { createLatencySamples, type LatencySamples } from "./latency-samples.js";
-import { type GetResult, sendGet } from "./send-get.js";
 
 // Requests that cost the operator's endpoints, or somebody else's, more than they cost the caller.
 
@@ -20,7 +20,6 @@ const QUIET_MS = 1_500;
 const MAX_WAIT_MS = 30_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-export const QUOTE_PATH = "/v1/quote?token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5&amount=";
 const statusPath = (query: string): string => `/v1/transfer-status?${query}`;
 
 /** Waits until the service asks the chains for nothing more. */

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { getRequest } from "../../../test/support/attacks/http2-flood.js";
+import { ROUTES_PATH } from "../../../test/support/attacks/memory-attacks.js";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -7,9 +9,7 @@ import {
   encodeHeaders,
   FRAME_FLAGS,
   FRAME_TYPES,
-} from "../../../bench/support/http2-frames.js";
-import { getRequest } from "./http2-flood.js";
-import { ROUTES_PATH } from "./memory-attacks.js";
+} from "../http2-frames.js";
 
 export interface ResetBurstOptions {
   readonly port: number;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { getRequest } from "../../../test/support/attacks/http2-flood.js";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -7,8 +8,7 @@ import {
   encodeHeaders,
   FRAME_FLAGS,
   FRAME_TYPES,
-} from "../../../bench/support/http2-frames.js";
-import { getRequest } from "./http2-flood.js";
+} from "../http2-frames.js";
 
 // Callers that take an answer so slowly that it never ends, without ever being silent.
 

@@ -1,7 +1,7 @@
 import { ContractRegistry } from "../../../src/hop/contract-registry.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { EVENT_TOPICS } from "../../../src/hop/transfer-events.js";
-import { ATTACKED_HEAD, type AttackedChains } from "./attacked-chains.js";
+import { ATTACKED_HEAD, type AttackedChains } from "../../../test/support/attacks/attacked-chains.js";
 
 const network = getNetwork("mainnet");
 const contracts = new ContractRegistry(network);

@@ -2,8 +2,8 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { attackerAddress } from "./caller-addresses.js";
-import type { Flood } from "./http2-flood.js";
+import { attackerAddress } from "../../../test/support/attacks/caller-addresses.js";
+import type { Flood } from "../../../test/support/attacks/http2-flood.js";
 
 /** Batches of quotes that cost the service more than they cost their caller. */
 export type BatchAttack = "gzip-protobuf" | "gzip-json" | "gzip-grpc" | "gzip-grpc-web" | "gzip-streams" | "batches";

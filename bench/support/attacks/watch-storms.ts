@@ -1,5 +1,6 @@
 import { get } from "node:http";
 import { connect } from "node:net";
+import { attackerAddress, POLITE_ADDRESS } from "../../../test/support/attacks/caller-addresses.js";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -7,8 +8,7 @@ import {
   encodeHeaders,
   FRAME_FLAGS,
   FRAME_TYPES,
-} from "../../../bench/support/http2-frames.js";
-import { attackerAddress, POLITE_ADDRESS } from "./caller-addresses.js";
+} from "../http2-frames.js";
 
 // Watches of transactions that nobody knows, opened over HTTP/2 in large numbers and reset.
 
