@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import fc from "fast-check";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   encodeClientPreface,
   encodeFrame,
@@ -23,13 +24,12 @@ const CLIENT_TIMEOUT_MS = 150;
 /** Only a leak takes longer. */
 const MAX_CLOSE_MS = 4 * DEFAULT_HTTP_LIMITS.pingIntervalMs + 60_000;
 
-let command: string;
-let service: FuzzTarget | undefined;
+let target: FuzzTarget;
 beforeAll(async () => {
-  command = await buildService();
+  target = await startFuzzTarget(await buildService(), { ASSETS_URL: "off" });
 });
-afterEach(() => {
-  if (service?.isRunning()) service.signal("SIGKILL");
+afterAll(() => {
+  if (target?.isRunning()) target.signal("SIGKILL");
 });
 
 type Bytes = fc.Arbitrary<Buffer>;
@@ -188,12 +188,26 @@ function reportsServerFault(response: Buffer): boolean {
   return /(?:^|\r\n)HTTP\/1\.1 5/.test(text) || /"code":"(?:internal|unknown|data_loss)"/.test(text);
 }
 
+test("an invalid frame after a GOAWAY and a request does not end the service", async () => {
+  const socket = connect(target.port, "127.0.0.1").on("error", () => {});
+  const closed = once(socket, "close");
+  // In one chunk: the session must not end between the frames.
+  socket.write(
+    Buffer.concat([
+      encodeClientPreface(),
+      encodeFrame(FRAME_TYPES.goAway, 0, 0, Buffer.alloc(8)),
+      encodeFrame(FRAME_TYPES.headers, ends, 9, headers),
+      encodeFrame(FRAME_TYPES.reset, 0, 1, Buffer.alloc(0)),
+    ]),
+  );
+  socket.resume();
+  await closed;
+  await target.expectHealthy();
+});
+
 test(`${CONNECTIONS} connections with malformed input end without server errors or leaks`, {
   timeout: 1_200_000,
 }, async () => {
-  const target = await startFuzzTarget(command, { ASSETS_URL: "off" });
-  service = target;
-  await target.expectHealthy();
   const countSockets = async (): Promise<number> =>
     (await target.resourceUsage()).resources.filter((kind) => kind === "TCPSocketWrap").length;
   const batch = fc.array(connectionInputs, { minLength: CONCURRENCY, maxLength: CONCURRENCY, size: "max" });

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
+import { fillFromStubs } from "../support/index/fill-from-stubs.js";
 import { holdLease } from "../support/index/hold-lease.js";
 import { openIndex } from "../support/index/open-index.js";
 import { buildService } from "../support/service/build-service.js";
@@ -68,26 +67,6 @@ function launch(file: string | undefined, args: readonly string[]) {
   return { child, ended, output: () => text };
 }
 
-/** Returns the rows of a run without interruption. */
-async function runUndisturbed(file: string) {
-  const index = await openIndex(file);
-  await backfillIndex({
-    index,
-    network: mainnetNetwork,
-    chains: {
-      getClient: (slug) => stubs.find(({ client }) => client.slug === slug)?.client as never,
-      hasCustomEndpoint: () => false,
-    },
-    blockAt: async () => 100,
-    from: { timestamp: 0, blocks: new Map([["optimism", 0]]) },
-    sleep: (ms) => sleep(ms),
-    events: { onError: () => {}, onLeaseHeld: () => {}, onBackfillProgress: () => {} },
-    signal: new AbortController().signal,
-  });
-  index.close();
-  return readAllRows(file);
-}
-
 const FROM_START = ["--from", "optimism:0"];
 
 test(
@@ -112,7 +91,7 @@ test(
     onRequest = () => {};
     const last = launch(file, FROM_START);
     expect(await last.ended).toBe(0);
-    const [actual, clean] = [await readAllRows(file), await runUndisturbed(`${folder()}/clean`)];
+    const [actual, clean] = [await readAllRows(file), await fillFromStubs(`${folder()}/clean`, stubs)];
     expect(clean.sends).toHaveLength(EVENTS / 2);
     expect(clean.deliveries).toHaveLength(EVENTS / 2);
     for (const table of ["cursors", "blocks", "sends", "deliveries"] as const) {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
-import { openIndex } from "../support/index/open-index.js";
+import { fillFromStubs } from "../support/index/fill-from-stubs.js";
 import { createRandom } from "../support/index/random-events.js";
 import { buildService } from "../support/service/build-service.js";
 import { type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
@@ -14,7 +13,6 @@ import {
   transferSentEvent,
   withdrawalBondedEvent,
 } from "../unit/transfers/index/support/hop-events.js";
-import { readAllRows } from "../unit/transfers/index/support/sync-harness.js";
 import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
 import { leftOut, pgBouncerProgram, postgresPrograms } from "./support/server-programs.js";
@@ -241,22 +239,7 @@ describe.skipIf(isLeftOut)(`the leader of the replicas${leftOut(postgresPrograms
   );
 
   async function compareWithUndisturbedRun(): Promise<void> {
-    const index = await openIndex(`${folder()}/clean`);
-    await backfillIndex({
-      index,
-      network: mainnetNetwork,
-      chains: {
-        getClient: (slug) => stubs.find(({ client }) => client.slug === slug)?.client as never,
-        hasCustomEndpoint: () => false,
-      },
-      blockAt: async () => 100,
-      from: { timestamp: 0, blocks: new Map([["optimism", 0]]) },
-      sleep: (ms) => sleep(ms),
-      events: { onError: () => {}, onLeaseHeld: () => {}, onBackfillProgress: () => {} },
-      signal: new AbortController().signal,
-    });
-    await index.close();
-    const clean = await readAllRows(`${folder()}/clean`);
+    const clean = await fillFromStubs(`${folder()}/clean`, stubs);
     for (const table of ["sends", "deliveries"] as const) {
       const rows = await server.query(`select * from ${table} order by chain_id, block_number, log_index`, database);
       expect(rows.length, table).toBe(clean[table].length);

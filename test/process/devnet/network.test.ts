@@ -1,5 +1,4 @@
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { l2BridgeAbi, messageTransmitterAbi } from "../../../devnet/chain/abi.js";
 import { connectChains, getContract, getLocalChain, type LocalChains } from "../../../devnet/chain/local-chains.js";
@@ -21,13 +20,13 @@ describe("the local network", () => {
   let network: LocalNetwork;
   let chains: LocalChains;
 
+  let other: LocalNetwork;
+
   beforeAll(async () => {
-    network = await startLocalNetwork({
-      slugs,
-      stateDir: folder(),
-      bondDelaySeconds: 1,
-      log: (line) => logLines.push(line),
-    });
+    const log = (line: string): void => void logLines.push(line);
+    const start = () => startLocalNetwork({ slugs, stateDir: folder(), bondDelaySeconds: 1, log });
+    [network, other] = await Promise.all([start(), start()]);
+    await other.stop();
     chains = connectChains(network.chains);
   });
   afterAll(() => network.stop());
@@ -49,18 +48,7 @@ describe("the local network", () => {
     );
   });
 
-  it("has transfers of every state and kind with block times hours to days ago", async () => {
-    expect(new Set(network.transfers.map(({ expectedState }) => expectedState))).toEqual(
-      new Set(["BONDED", "PENDING", "UNBONDABLE", "NOT_FOUND"]),
-    );
-    const existing = network.transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-    expect(new Set(existing.map(({ kind }) => kind))).toEqual(new Set(["l2-to-l2", "l2-to-l1", "l1-to-l2", "cctp"]));
-    for (const transfer of existing) {
-      const [first] = await parseTransfers(transfer.sourceSlug, transfer.transactionHash);
-      const expectedKind = { "from-l2": /^l2-to-/, "from-l1": /^l1-to-l2$/, cctp: /^cctp$/ }[first?.kind ?? "cctp"];
-      expect(transfer.kind).toMatch(expectedKind);
-      expect(transfer.kind === "l2-to-l1").toBe(transfer.destinationSlug === "ethereum" && first?.kind !== "cctp");
-    }
+  it("has transfers of hours to days ago, and one of more than eight weeks", async () => {
     const times = await Promise.all(network.transfers.map((transfer) => readSendTime(transfer)));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     // Governance can empty a root after eight weeks.
@@ -68,24 +56,6 @@ describe("the local network", () => {
     expect(ages[0]).toBeGreaterThan(8 * 7 * 24 * HOUR);
     expect(ages[1]).toBeGreaterThan(60 * HOUR);
     expect(ages[1]).toBeLessThan(80 * HOUR);
-  });
-
-  it("lists every transfer with the ID from its transaction", async () => {
-    for (const { transactionHash, transferId, sourceSlug, expectedState } of network.transfers) {
-      const sent = await parseTransfers(sourceSlug, transactionHash);
-      const ids = sent.map((transfer) => getTransferId(transfer) ?? transactionHash);
-      if (expectedState === "NOT_FOUND") expect(ids).toEqual([]);
-      else expect(ids).toContain(transferId);
-    }
-  });
-
-  it("has paid out bonded transfers and no others", async () => {
-    for (const { transactionHash, transferId, sourceSlug, expectedState, name } of network.transfers) {
-      for (const sent of await parseTransfers(sourceSlug, transactionHash)) {
-        if (sent.kind !== "from-l2" || sent.transferId !== transferId) continue;
-        expect([name, await isSpent(sent)]).toEqual([name, expectedState === "BONDED"]);
-      }
-    }
   });
 
   it("bonds a new pending transfer and leaves the seeded pending ones pending", async () => {
@@ -134,7 +104,6 @@ describe("the local network", () => {
 
   it("restarts with the same transfers from its saved state", async () => {
     const savedFiles = await readdir(folder());
-    expect(savedFiles).toHaveLength(1);
     const lines: string[] = [];
     const restarted = await startLocalNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
     try {
@@ -158,12 +127,9 @@ describe("the local network", () => {
     await expect(fetch(restarted.assetsUrl)).rejects.toThrow();
   });
 
-  it("can be built by two processes concurrently", async () => {
-    const shared = join(folder(), "shared");
-    const both = await Promise.all([1, 2].map(() => startLocalNetwork({ slugs, stateDir: shared })));
-    await Promise.all(both.map(({ stop }) => stop()));
-    expect(await readdir(shared)).toHaveLength(1);
-    expect(both[0]?.transfers).toEqual(both[1]?.transfers);
+  it("can be built twice at the same time", async () => {
+    expect(await readdir(folder())).toHaveLength(1);
+    expect(other.transfers).toEqual(network.transfers);
   });
 
   async function parseTransfers(slug: string, hash: string): Promise<readonly SentTransfer[]> {
@@ -226,8 +192,3 @@ describe("the local network", () => {
     return transfer;
   }
 });
-
-function getTransferId(transfer: SentTransfer): string | undefined {
-  if (transfer.kind === "from-l2") return transfer.transferId;
-  return transfer.kind === "cctp" ? transfer.nonce.toString() : undefined;
-}
