@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { TRANSFERS_COMMITTED_TOPIC } from "../../../src/hop/settlement.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import { readBody, sendJson } from "../../support/stubs/http-stub.js";
 import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
@@ -19,7 +19,7 @@ interface RpcRequest {
 const slugs = Object.keys(inject("network").chains);
 const traffic = { requests: 0, open: 0, maxOpen: 0 };
 let behave: (request: RpcRequest) => void = () => {};
-let gateway: TestGateway;
+const gateway = useGateway({ CUSTOM_RPC_URLS: "any" });
 
 const server = createServer(async (request, response) => {
   traffic.requests += 1;
@@ -34,16 +34,12 @@ server.on("connection", (socket) => {
   });
 });
 
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  gateway = await startGateway({ CUSTOM_RPC_URLS: "any" });
-});
+beforeAll(() => new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve)));
 beforeEach(() => {
   server.closeAllConnections();
   Object.assign(traffic, { requests: 0, maxOpen: 0 });
 });
-afterAll(async () => {
-  await gateway?.stop();
+afterAll(() => {
   server.closeAllConnections();
   server.close();
 });

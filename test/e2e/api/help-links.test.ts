@@ -1,10 +1,10 @@
 import { connect as connectSocket } from "node:net";
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema, HelpSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { type TestGateway, useGateway } from "../../support/service/in-process-gateway.js";
 
 const DOCS_URL = "https://docs.example/hop";
 /** Transports by protocol, of which some take the fast and some the general path. */
@@ -54,11 +54,7 @@ describe.each([
   ["with DOCS_URL", `${DOCS_URL}/`, (reason: string) => [`${DOCS_URL}/errors.md#${reason.toLowerCase()}`]],
   ["without DOCS_URL", "off", () => []],
 ])("%s, errors", (_, setting, toLinks) => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await startGateway({ DOCS_URL: setting });
-  });
-  afterAll(() => gateway.stop());
+  const gateway = useGateway({ DOCS_URL: setting });
 
   test.each(Object.keys(transports))("over %s have the links in google.rpc.Help", async (name) => {
     const create = transports[name];

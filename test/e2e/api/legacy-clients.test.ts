@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, inject, test } from "vitest";
 import { parseLegacyQuote, parseLegacyRoutes, parseLegacyTransfer } from "../../support/reference/legacy-client.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 
 // Clients of the older server change the base URL and nothing else.
 
 const { transfers } = inject("network");
 const sent = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
 const ETHEREUM = "ethereum";
-let gateway: TestGateway;
+const gateway = useGateway();
 let routes: Record<string, string>[];
 
 beforeAll(async () => {
-  gateway = await startGateway();
   routes = parseLegacyRoutes(await ask("/v1/available-routes?network=mainnet")) as Record<string, string>[];
 });
-afterAll(() => gateway.stop());
 
 async function ask(path: string): Promise<string> {
   const response = await fetch(`${gateway.url}${path}`);

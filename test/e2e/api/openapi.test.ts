@@ -3,22 +3,18 @@ import { get, ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
 import { readOpenApi } from "../../support/contract/response-validator.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../../support/service/index-coverage.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 import { sendHttp1, sendHttp2 } from "../../unit/http/support/raw-client.js";
 
 const folder = useTemporaryFolder();
-let gateway: TestGateway;
-beforeAll(async () => {
-  // Lists of transfers need an index.
-  gateway = await startGateway({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" });
-  await waitUntilIndexed(gateway, inject("network").chains);
-});
-afterAll(() => gateway?.stop());
+// Lists of transfers need an index.
+const gateway = useGateway(() => ({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" }));
+beforeAll(() => waitUntilIndexed(gateway, inject("network").chains));
 
 const committed = readFileSync(new URL("../../../gen/openapi.json", import.meta.url));
 

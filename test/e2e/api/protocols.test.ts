@@ -15,11 +15,18 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { type ChannelCredentials, Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { isFullEffort } from "../../support/effort.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
 // The same requests by every protocol must return the same responses.
 
 const { transfers } = inject("network");
+/** Transfers whose answers are compared: in the short form one of each state of its status and its withdrawal. */
+const compared = transfers.filter(({ expectedState: state, expectedWithdrawalState: withdrawal }, index) => {
+  const isSame = (each: (typeof transfers)[number]) =>
+    each.expectedState === state && each.expectedWithdrawalState === withdrawal;
+  return state !== "NOT_FOUND" && (isFullEffort || transfers.findIndex(isSame) === index);
+});
 const method = BridgeService.method;
 
 type Ask = <I extends DescMessage, O extends DescMessage>(
@@ -201,10 +208,8 @@ describe.each([
       await everyWay(method.batchGetQuotes, request, query + lists);
     });
 
-    test("status of every seeded transfer", async () => {
-      const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-      expect(found.length).toBeGreaterThan(8);
-      for (const { transferId, transactionHash } of found) {
+    test("status of seeded transfers", async () => {
+      for (const { transferId, transactionHash } of compared) {
         const query = `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
         const request = { transferId, transferHash: transactionHash };
         await everyWay(method.getTransferStatus, request, query);
@@ -212,9 +217,8 @@ describe.each([
       }
     });
 
-    test("withdrawal of every seeded transfer", async () => {
-      const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-      for (const { transferId, transactionHash } of found) {
+    test("withdrawal of seeded transfers", async () => {
+      for (const { transferId, transactionHash } of compared) {
         const query = `/v1/withdrawal?transferId=${transferId}&transferHash=${transactionHash}`;
         await everyWay(method.getWithdrawal, { transferId, transferHash: transactionHash }, query);
       }

@@ -1,17 +1,13 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { describe, expect, inject, test } from "vitest";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest, useGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 // The public interface over GET, case by case.
 
 const { transfers, chains } = inject("network");
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-afterAll(() => gateway.stop());
+const gateway = useGateway();
 
 interface Answer {
   readonly status: number;
@@ -429,8 +425,7 @@ describe("upstream failures", () => {
   });
 
   test("returns 503 for quotes without prices, and the status without USD", async () => {
-    const unpriced = await startGateway({ ASSETS_URL: "off", PRICE_SOURCES: "assets" });
-    onTestFinished(() => unpriced.stop());
+    const unpriced = await startGatewayForTest({ ASSETS_URL: "off", PRICE_SOURCES: "assets" });
     expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
       status: 503,
       body: { message: "no price for ETH" },
@@ -440,17 +435,14 @@ describe("upstream failures", () => {
   });
 
   test("prefers fixed prices", async () => {
-    const priced = await startGateway({ TOKEN_PRICES: '{"USDT":2}' });
-    onTestFinished(() => priced.stop());
+    const priced = await startGatewayForTest({ TOKEN_PRICES: '{"USDT":2}' });
     const { body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", priced.url);
     expect(body.amountUsd).toBe((body.amountFormatted as number) * 2);
   });
 
   test.each(["public", "off"])("makes no connection to a local address with CUSTOM_RPC_URLS=%s", async (policy) => {
-    const canary = await startHttpStub((_, response) => response.end());
-    const guarded = await startGateway({ CUSTOM_RPC_URLS: policy });
-    onTestFinished(() => canary.close());
-    onTestFinished(() => guarded.stop());
+    const canary = closeAfterTest(await startHttpStub((_, response) => response.end()));
+    const guarded = await startGatewayForTest({ CUSTOM_RPC_URLS: policy });
     const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
     expect({ status, body }).toMatchObject({
       status: 400,
@@ -465,8 +457,7 @@ describe("the rate limit", () => {
     fetch(`${url}/v1/available-routes?token=SNX`, { headers: { "x-forwarded-for": addresses } });
 
   test("returns 429 with Retry-After above the limit, whatever X-Forwarded-For says", async () => {
-    const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "2", IP_RATE_LIMIT_WINDOW_MS: "60000" });
-    onTestFinished(() => limited.stop());
+    const limited = await startGatewayForTest({ IP_RATE_LIMIT_REQ_PER_SEC: "2", IP_RATE_LIMIT_WINDOW_MS: "60000" });
     const answers: Response[] = [];
     for (const address of ["1.1.1.1", "2.2.2.2", "3.3.3.3"]) answers.push(await forwardedGet(limited.url, address));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);

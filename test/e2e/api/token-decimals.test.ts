@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { getTokenDecimals } from "../../../src/hop/tokens.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 
 // The page converts amounts by decimals generated from the SDK: they must equal those of the service.
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-afterAll(() => gateway?.stop());
+const gateway = useGateway();
 
 test.each(["mainnet", "goerli"])(
   "the page knows the decimals of every token of %s, as the service does",

@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
 import { findPlantedKeys, OPERATOR_KEY, plantKeys } from "../../support/service/planted-keys.js";
 import { createOutputPath } from "../../support/service/recorded-output.js";
+import { type EndedCommand, runCommand } from "../../support/service/run-command.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 
 // Runs `hop-gateway check` in a child process against the local network and faulty endpoints.
@@ -21,24 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([silent.close(), failing.close()]));
 
-interface Ended {
-  readonly code: number | string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function check(args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const env = { PATH: process.env.PATH, ...plantKeys({ ...environment, ...changes }) };
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [command, "check", ...args], { env }, (_, stdout, stderr) => {
-      appendFileSync(createOutputPath("check"), stdout + stderr);
-      resolve({ code: child.exitCode ?? child.signalCode, stdout, stderr });
-    });
-  });
+async function check(args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<EndedCommand> {
+  const ended = await runCommand(command, ["check", ...args], plantKeys({ ...environment, ...changes }));
+  appendFileSync(createOutputPath("check"), ended.stdout + ended.stderr);
+  return ended;
 }
 
 /** Returns the row of an endpoint by chain and place. */
-function findRow({ stdout }: Ended, slug: string, place = 1): string {
+function findRow({ stdout }: EndedCommand, slug: string, place = 1): string {
   return stdout.split("\n").find((line) => line.startsWith(`${slug} `) && line.includes(` ${slug}[${place}]#`)) ?? "";
 }
 

@@ -1,10 +1,11 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
 import { findPlantedKeys, OPERATOR_KEY } from "../../support/service/planted-keys.js";
-import { startServiceProcess } from "../../support/service/service-process.js";
+import { runCommand } from "../../support/service/run-command.js";
+import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 
 // Runs the installed command in child processes.
 
@@ -16,29 +17,19 @@ beforeAll(async () => {
   command = await buildService();
 });
 
-interface Ended {
-  readonly code: number | string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const run = (args: readonly string[], environment = {}) =>
+  runCommand(command, args, { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", ...environment });
 
-function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const options = {
-      env: { PATH: process.env.PATH, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", ...environment },
-    };
-    const child = execFile(process.execPath, [command, ...args], options, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? child.signalCode, stdout, stderr }),
-    );
-  });
+async function stop(service: ServiceProcess): Promise<void> {
+  service.signal("SIGTERM");
+  expect(await service.exitCode).toBe(0);
 }
 
 describe("hop-gateway", () => {
   test("serve starts the service", async () => {
     const service = await startServiceProcess(command, {}, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
-    service.signal("SIGTERM");
-    expect(await service.exitCode).toBe(0);
+    await stop(service);
   });
 
   test.each(["1", "2"])("says where it listens and which chains respond, with %s workers", async (workers) => {
@@ -51,8 +42,7 @@ describe("hop-gateway", () => {
     );
     // A worker can have checked the chains before the others listen.
     expect(lines()).toContain("hop-gateway: 8 of 9 chains reachable; polygon: connection refused");
-    service.signal("SIGTERM");
-    expect(await service.exitCode).toBe(0);
+    await stop(service);
   });
 
   test.each(["1", "2"])("names endpoints alike in log, metrics and readiness, with %s workers", async (workers) => {
@@ -82,8 +72,7 @@ describe("hop-gateway", () => {
       expect(findPlantedKeys(text)).toEqual([]);
       expect(text.replace(/^hop-gateway .*/gm, "")).not.toMatch(/localhost|127\.0\.0\.1:1\b|\.invalid/);
     }
-    service.signal("SIGTERM");
-    expect(await service.exitCode).toBe(0);
+    await stop(service);
   });
 
   test.each([
@@ -92,8 +81,7 @@ describe("hop-gateway", () => {
     ["public", "1", 0],
   ])("with CUSTOM_RPC_URLS=%s and %s workers warns of it %i times", async (policy, workers, expected) => {
     const service = await startServiceProcess(command, { CUSTOM_RPC_URLS: policy, WORKERS: workers });
-    service.signal("SIGTERM");
-    expect(await service.exitCode).toBe(0);
+    await stop(service);
     const warnings = service.output().stdout.match(/"level":40,[^\n]*any web page/g) ?? [];
     expect(warnings).toHaveLength(expected);
   });

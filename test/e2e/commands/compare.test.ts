@@ -1,12 +1,15 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { afterEach, beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { computeQuote, computeSdkQuote } from "../../../src/quotes/compare/compare-engines.js";
 import type { ComparisonCase } from "../../../src/quotes/compare/comparison-case.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
 import { readRequest, replaySources } from "../../support/reference/replay-case.js";
 import { buildService } from "../../support/service/build-service.js";
+import { runCommand } from "../../support/service/run-command.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -24,37 +27,20 @@ beforeAll(async () => {
   command = await buildService();
 });
 
-const proxies: RpcProxy[] = [];
-afterEach(async () => {
-  for (const proxy of proxies.splice(0)) await proxy.close();
-});
-
-interface Ended {
-  readonly code: number | string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function compare(args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const env = { PATH: process.env.PATH, ...environment, ...changes };
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [command, "compare", ...args], { env }, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? child.signalCode, stdout, stderr }),
-    );
-  });
-}
+const compare = (args: readonly string[], changes = {}) =>
+  runCommand(command, ["compare", ...args], { ...environment, ...changes });
 
 /** Starts a polygon whose pool has other balances for this service, which reads through Multicall3, than for the SDK. */
 async function startLyingPolygon(): Promise<RpcProxy> {
-  const proxy = await startRpcProxy(polygonUrl);
-  proxies.push(proxy);
+  const proxy = closeAfterTest(await startRpcProxy(polygonUrl));
   const { l2SaddleSwap } = mainnet.contracts.get("USDT")?.get("polygon") ?? {};
   const multicall = mainnet.chains.get("polygon")?.multicallAddress?.toLowerCase();
   // getTokenBalance(0)
-  const balance = await callPolygon(String(l2SaddleSwap), `0x91ceb3eb${"0".repeat(64)}`);
+  const call = { to: String(l2SaddleSwap), data: `0x91ceb3eb${"0".repeat(64)}` };
+  const balance = (await createJsonRpc(polygonUrl)("eth_call", [call, "latest"])) as string;
   const changed = (BigInt(balance) * 2n).toString(16).padStart(64, "0");
-  proxy.behaviour.override = ({ method, params: [call] }, result) => {
-    const isMulticall = method === "eth_call" && (call as { to: string }).to.toLowerCase() === multicall;
+  proxy.behaviour.override = ({ method, params: [called] }, result) => {
+    const isMulticall = method === "eth_call" && (called as { to: string }).to.toLowerCase() === multicall;
     return isMulticall ? { result: String(result).replaceAll(balance.slice(2), changed) } : undefined;
   };
   return proxy;
@@ -135,9 +121,3 @@ describe("hop-gateway compare", () => {
     expect(ended.code).toBe(2);
   });
 });
-
-async function callPolygon(to: string, data: string): Promise<string> {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params: [{ to, data }, "latest"] });
-  const response = await fetch(polygonUrl, { method: "POST", headers: { "content-type": "application/json" }, body });
-  return ((await response.json()) as { result: string }).result;
-}

@@ -6,35 +6,32 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { BridgeService, GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { buildService } from "../../support/service/build-service.js";
+import { useChainProxies } from "../../support/service/chain-proxies.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
-import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { toRpcEnvironment } from "../../support/stubs/rpc-proxy.js";
 
 // A shutdown while fifty callers of every protocol wait for slow responses: every caller gets its response.
 
-const { chains } = inject("network");
 const CALLERS = 50;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 let command: string;
-const proxies = new Map<string, RpcProxy>();
+const proxies = useChainProxies();
 const services: ServiceProcess[] = [];
 
 beforeAll(async () => {
   command = await buildService();
-  for (const [slug, { url }] of Object.entries(chains)) proxies.set(slug, await startRpcProxy(url));
 });
-afterAll(async () => {
+afterAll(() => {
   for (const service of services) if (service.isRunning()) service.signal("SIGKILL");
-  await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
 });
 
 async function start(): Promise<ServiceProcess> {
-  const urls = [...proxies].map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]);
   const service = await startServiceProcess(command, {
-    ...Object.fromEntries(urls),
+    ...toRpcEnvironment(proxies),
     REQUEST_TIMEOUT_MS: `${REQUEST_TIMEOUT_MS}`,
     QUOTE_MAX_AGE_MS: "1",
   });

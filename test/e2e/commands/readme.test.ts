@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 
 // Runs the commands of the README and of the pages about the operations, with another port, and compares the responses with the
 // printed ones.
@@ -17,19 +17,15 @@ const blocks = [...pages.join("\n").matchAll(/```(\w*)\n([\s\S]*?)```/g)].map(([
 }));
 const run = promisify(execFile);
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway();
+const gateway = useGateway();
+beforeAll(() => {
   // A quote's deadline is in the calldata whose gas is estimated, and a zero byte costs less: a second in which the
   // deadline has none, so that the fee is the README's to the last digit.
   const sevenDays = 7 * 24 * 3600;
   const deadline = (Math.floor(Date.now() / 1000) + sevenDays) | 0x0101;
   vi.useFakeTimers({ toFake: ["Date"], now: (deadline - sevenDays) * 1000 });
 });
-afterAll(async () => {
-  vi.useRealTimers();
-  await gateway.stop();
-});
+afterAll(() => void vi.useRealTimers());
 
 /** Times are those of the moment at which a quote was asked for and the demo's past was made. */
 function withoutTimes(json: string): unknown {

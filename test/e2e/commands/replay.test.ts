@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
+import { runCommand } from "../../support/service/run-command.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -12,21 +12,17 @@ const { transfers } = inject("network");
 const folder = useTemporaryFolder();
 
 let command: string;
-let gateway: TestGateway;
+const gateway = useGateway();
 let older: HttpStub;
 beforeAll(async () => {
   command = await buildService();
-  gateway = await startGateway();
   older = await startHttpStub(async (request, response) => {
     const answer = await fetch(`${gateway.url}${request.url}`);
     response.writeHead(answer.status, { "content-type": "application/json" });
     response.end(JSON.stringify(toOlderForm(await answer.json())));
   });
 });
-afterAll(async () => {
-  await older.close();
-  await gateway.stop();
-});
+afterAll(() => older.close());
 
 /** Returns an answer in the variants that the specification of the older server allows: addresses with a checksum, ... */
 function toOlderForm(body: unknown): unknown {
@@ -42,13 +38,7 @@ function toOlderForm(body: unknown): unknown {
   };
 }
 
-function replay(args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [command, "replay", ...args], (_, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
-    );
-  });
-}
+const replay = (args: readonly string[]) => runCommand(command, ["replay", ...args]);
 
 test("finds what the older server lacks, and nothing else", async () => {
   const file = `${folder()}/requests.log`;

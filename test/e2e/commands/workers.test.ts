@@ -4,9 +4,9 @@ import { rm, symlink } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
-import { listChildProcesses } from "../../support/service/child-processes.js";
+import { isAlive, listChildProcesses } from "../../support/service/child-processes.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Starts, signals and kills real worker processes.
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 
 const started: ChildProcess[] = [];
-afterEach(() => {
-  for (const { pid, exitCode, signalCode } of started.splice(0)) {
+afterAll(() => {
+  for (const { pid, exitCode, signalCode } of started) {
     if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, "SIGKILL");
   }
 });
@@ -58,7 +58,8 @@ function launch(environment: Record<string, string> = {}, path: string = command
 async function start(environment: Record<string, string> = {}, path: string = command) {
   const service = launch(environment, path);
   const ended = service.ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${service.printed()}`)));
-  await Promise.race([expect.poll(service.printed).toMatch(/listens on \S+\n/), ended]);
+  const isListening = () => expect(service.printed()).toMatch(/listens on \S+\n/);
+  await Promise.race([vi.waitFor(isListening, { timeout: 60_000, interval: 20 }), ended]);
   ended.catch(() => {});
   const url = /listens on (\S+)\n/.exec(service.printed())?.[1] ?? "";
   const workers = await listChildProcesses(service.pid);
@@ -66,12 +67,13 @@ async function start(environment: Record<string, string> = {}, path: string = co
   return { ...service, url, workers };
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+/** Starts a service for the tests of a group, which use it in their order. Its members exist while they run. */
+function useService(environment: Record<string, string> = {}, getPath = () => command) {
+  const service: Partial<Awaited<ReturnType<typeof start>>> = {};
+  beforeAll(async () => {
+    Object.assign(service, await start(environment, getPath()));
+  });
+  return service as Awaited<ReturnType<typeof start>>;
 }
 
 /** Sends GET over a connection of the agent; `isReused`: the connection has served a request before. */
@@ -134,35 +136,37 @@ function generateLoad(url: string, connections: number) {
   };
 }
 
-test("two workers share one port and lose no request on SIGTERM under load", async () => {
-  const { url, printed, signal, ended, workers } = await start();
-  const load = generateLoad(url, 20);
-  await expect.poll(() => load.answered.count).toBeGreaterThan(200);
-  load.beginStop();
-  signal("SIGTERM");
-  expect(await ended).toBe(0);
-  expect(await load.findLost()).toEqual([]);
-  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
-  expect(printed()).toBe(`hop-gateway listens on ${url}\n`);
-});
+describe("two workers", () => {
+  const service = useService();
 
-test("distributes connections to both workers", async () => {
-  const { url, workers, signal, ended } = await start();
-  const [stopped = 0] = workers;
-  // A stopped worker still gets its share of the connections.
-  process.kill(stopped, "SIGSTOP");
-  const asked = Array.from({ length: 4 }, () =>
-    fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } }).then(() => "answered"),
-  );
-  // By the other one.
-  expect(await Promise.any(asked)).toBe("answered");
-  const patience = new Promise<string>((resolve) => setTimeout(() => resolve("waits"), 1_000));
-  const outcomes = await Promise.all(asked.map((each) => Promise.race([each, patience])));
-  expect(outcomes).toContain("waits");
-  process.kill(stopped, "SIGCONT");
-  await Promise.all(asked);
-  signal("SIGTERM");
-  expect(await ended).toBe(0);
+  test("share the connections to one port", async () => {
+    const { url, workers } = service;
+    const [stopped = 0] = workers;
+    // A stopped worker still gets its share of the connections.
+    process.kill(stopped, "SIGSTOP");
+    const asked = Array.from({ length: 4 }, () =>
+      fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } }).then(() => "answered"),
+    );
+    // By the other one.
+    expect(await Promise.any(asked)).toBe("answered");
+    const patience = new Promise<string>((resolve) => setTimeout(() => resolve("waits"), 1_000));
+    const outcomes = await Promise.all(asked.map((each) => Promise.race([each, patience])));
+    expect(outcomes).toContain("waits");
+    process.kill(stopped, "SIGCONT");
+    await Promise.all(asked);
+  });
+
+  test("lose no request on SIGTERM under load", async () => {
+    const { url, printed, signal, ended, workers } = service;
+    const load = generateLoad(url, 20);
+    await expect.poll(() => load.answered.count).toBeGreaterThan(200);
+    load.beginStop();
+    signal("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(await load.findLost()).toEqual([]);
+    await expect.poll(() => workers.filter(isAlive)).toEqual([]);
+    expect(printed()).toBe(`hop-gateway listens on ${url}\n`);
+  });
 });
 
 test("shuts down gracefully on Ctrl-C, which signals every process of the terminal", async () => {
@@ -199,26 +203,31 @@ test("kills workers that do not stop in time and exits with code 1", async () =>
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test("restarts killed workers on the same port, even all at once and after a build moved the command", async () => {
-  const link = join(folder(), "main.js");
-  await symlink(command, link);
-  const { pid, url, workers, printed, signal, ended } = await start({}, link);
-  await rm(link);
-  for (const worker of workers) process.kill(worker, "SIGKILL");
-  await expect
-    .poll(async () => (await listChildProcesses(pid)).filter((each) => !workers.includes(each)).length, {
-      timeout: 10_000,
-    })
-    .toBe(2);
-  const isServed = (): Promise<boolean> =>
-    fetch(`${url}/v1/available-routes?token=ETH`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await expect.poll(isServed).toBe(true);
-  expect(printed().match(/"signal":"SIGKILL".*worker exited; restarting/g)).toHaveLength(2);
-  signal("SIGTERM");
-  expect(await ended).toBe(0);
+describe("killed", () => {
+  const link = () => join(folder(), "main.js");
+  beforeAll(() => symlink(command, link()));
+  const service = useService({}, link);
+
+  test("workers are restarted on the same port, even all at once and after a build moved the command", async () => {
+    const { pid, url, workers, printed } = service;
+    await rm(link());
+    for (const worker of workers) process.kill(worker, "SIGKILL");
+    const countNew = async () => (await listChildProcesses(pid)).filter((each) => !workers.includes(each)).length;
+    await expect.poll(countNew, { timeout: 10_000 }).toBe(2);
+    const isServed = (): Promise<boolean> =>
+      fetch(`${url}/v1/available-routes?token=ETH`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await expect.poll(isServed).toBe(true);
+    expect(printed().match(/"signal":"SIGKILL".*worker exited; restarting/g)).toHaveLength(2);
+  });
+
+  test("a primary takes its workers with it", async () => {
+    const workers = await listChildProcesses(service.pid);
+    service.signal("SIGKILL");
+    await expect.poll(() => workers.filter(isAlive)).toEqual([]);
+  });
 });
 
 /** Makes the third start of a child process fail as where the system has no memory for one: Node.js throws then. */
@@ -232,34 +241,32 @@ ChildProcess.prototype.spawn = function (options) {
   return spawn.call(this, options);
 };`;
 
-test("restarts a killed worker later if there is no memory for it", async () => {
-  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(LACK_MEMORY_ONCE)}`;
-  const { pid, workers, printed, signal, ended } = await start({ NODE_OPTIONS });
-  const [killed = 0] = workers;
-  process.kill(killed, "SIGKILL");
-  await expect.poll(async () => (await listChildProcesses(pid)).filter((each) => each !== killed)).toHaveLength(2);
-  expect(printed()).toMatch(/"error":"spawn ENOMEM","msg":"worker failed to start"/);
-  signal("SIGTERM");
-  expect(await ended).toBe(0);
-});
+describe("a primary", () => {
+  const service = useService({
+    IP_RATE_LIMIT_REQ_PER_SEC: "10",
+    IP_RATE_LIMIT_WINDOW_MS: "60000",
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(LACK_MEMORY_ONCE)}`,
+  });
 
-test("workers exit when the primary is killed", async () => {
-  const { signal, workers } = await start();
-  signal("SIGKILL");
-  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
-});
+  test("shares one rate limit per caller among all workers", async () => {
+    const statuses: number[] = [];
+    for (let request = 0; request < 20; request++) {
+      // Separate connections are distributed to the workers in turn.
+      const close = { headers: { connection: "close" } };
+      statuses.push((await fetch(`${service.url}/v1/available-routes?token=ETH`, close)).status);
+    }
+    expect(statuses).toEqual([...Array(10).fill(200), ...Array(10).fill(429)]);
+  });
 
-test("shares one rate limit per caller among all workers", async () => {
-  const { url, signal, ended } = await start({ IP_RATE_LIMIT_REQ_PER_SEC: "10", IP_RATE_LIMIT_WINDOW_MS: "60000" });
-  const statuses: number[] = [];
-  for (let request = 0; request < 20; request++) {
-    // Separate connections are distributed to the workers in turn.
-    const { status } = await fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } });
-    statuses.push(status);
-  }
-  expect(statuses).toEqual([...Array(10).fill(200), ...Array(10).fill(429)]);
-  signal("SIGTERM");
-  expect(await ended).toBe(0);
+  test("restarts a killed worker later if there is no memory for it", async () => {
+    const { pid, workers, printed, signal, ended } = service;
+    const [killed = 0] = workers;
+    process.kill(killed, "SIGKILL");
+    await expect.poll(async () => (await listChildProcesses(pid)).filter((each) => each !== killed)).toHaveLength(2);
+    expect(printed()).toMatch(/"error":"spawn ENOMEM","msg":"worker failed to start"/);
+    signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
 });
 
 test("reports an invalid configuration once and exits with code 1", async () => {

@@ -1,23 +1,14 @@
 import { Agent, get } from "node:http";
-import { expect, inject, onTestFinished, test, vi } from "vitest";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { expect, inject, test, vi } from "vitest";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest as start, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
-import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { startRpcProxy, toRpcEnvironment } from "../../support/stubs/rpc-proxy.js";
 
 const { chains } = inject("network");
 const QUOTE_PATH = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
 
-async function start(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const gateway = await startGateway(environment);
-  onTestFinished(() => gateway.stop());
-  return gateway;
-}
-
-async function startProxyFor(slug: string): Promise<RpcProxy> {
-  const proxy = await startRpcProxy(chains[slug]?.url ?? "");
-  onTestFinished(() => proxy.close());
-  return proxy;
-}
+const startProxyFor = async (slug: string) => closeAfterTest(await startRpcProxy(chains[slug]?.url ?? ""));
 
 interface Readiness {
   readonly status: string;
@@ -80,10 +71,8 @@ test("refreshes all mainnet chains but no Goerli chain through probes alone", as
 });
 
 test("is never ready after a start with nothing reachable", async () => {
-  const proxy = await startProxyFor("polygon");
-  await proxy.close();
-  const slugs = Object.keys(chains).map((slug) => slug.toUpperCase());
-  const gateway = await start(Object.fromEntries(slugs.map((slug) => [`RPC_URL_${slug}`, proxy.url])));
+  const unreachable = { url: "http://127.0.0.1:1" };
+  const gateway = await start(toRpcEnvironment(Object.keys(chains).map((slug) => [slug, unreachable])));
   const seen = new Set<string>();
   await vi.waitFor(
     async () => {
@@ -104,7 +93,7 @@ test.each([
   "sends one request for the head and one for the burn limit of %s for a hundred concurrent probes",
   async (slug, sent) => {
     const proxy = await startProxyFor(slug);
-    const gateway = await start({ [`RPC_URL_${slug.toUpperCase()}`]: proxy.url });
+    const gateway = await start(toRpcEnvironment([[slug, proxy]]));
     await Promise.all(Array.from({ length: 100 }, () => gateway.get("/readyz")));
     await vi.waitFor(() => expect(proxy.requests).toHaveLength(sent.length), { timeout: 60_000 });
     const methods = proxy.requests.map(({ calls }) => calls.map(({ method }) => method).join(" "));

@@ -1,5 +1,5 @@
 import { Agent, get } from "node:http";
-import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { findPackageRoot } from "../../../src/app/package-files.js";
 import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
@@ -8,23 +8,20 @@ import { type ServiceProcess, startServiceProcess } from "../../support/service/
 
 // Two workers share one port: either returns the metrics of both.
 
-let command: string;
-const services: ServiceProcess[] = [];
-beforeAll(async () => {
-  command = await buildService();
-});
-afterEach(async () => {
-  for (const service of services.splice(0)) {
-    service.signal("SIGTERM");
-    expect(await service.exitCode).toBe(0);
-  }
-});
+const start = async (environment = {}): Promise<ServiceProcess> =>
+  startServiceProcess(await buildService(), { WORKERS: "2", ...environment });
 
-async function start(environment: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
-  const service = await startServiceProcess(command, { WORKERS: "2", ...environment });
-  services.push(service);
-  return service;
+async function stop(service: ServiceProcess): Promise<void> {
+  service.signal("SIGTERM");
+  expect(await service.exitCode).toBe(0);
 }
+
+/** Serves its metrics on a port of the primary. */
+let service: ServiceProcess;
+beforeAll(async () => {
+  service = await start();
+});
+afterAll(() => stop(service));
 
 /** Sends requests over separate connections, which are distributed to the workers in turn. */
 async function sendRequests(url: string, path: string, times: number): Promise<void> {
@@ -46,7 +43,9 @@ const untilCounted = (metricsUrl: string, count: number): Promise<void> =>
   vi.waitFor(async () => expect(routesCounted(await scrapeMetrics(metricsUrl))).toBe(count), { timeout: 60_000 });
 
 test("returns the metrics of both workers from either", async () => {
-  const { url } = await start({ METRICS_PORT: "same" });
+  const sharing = await start({ METRICS_PORT: "same" });
+  onTestFinished(() => stop(sharing));
+  const { url } = sharing;
   await sendRequests(url, "/v1/available-routes", 40);
   await untilCounted(`${url}/metrics`, 40);
   // New connections reach both workers.
@@ -62,7 +61,6 @@ test("returns the metrics of both workers from either", async () => {
 });
 
 test("the primary serves metrics on a separate port, including those of exited and stopped workers", async () => {
-  const service = await start();
   const { url, metricsUrl: told } = service;
   await sendRequests(url, "/v1/available-routes", 20);
   await untilCounted(told, 20);
@@ -90,12 +88,11 @@ test("the primary serves metrics on a separate port, including those of exited a
 });
 
 test("the primary answers /livez for its workers", async () => {
-  const service = await start();
   const liveness = async () => {
     const response = await fetch(new URL("/livez", service.metricsUrl));
     return [response.status, await response.json()];
   };
-  expect(await liveness()).toEqual([200, { status: "OK" }]);
+  await vi.waitFor(async () => expect(await liveness()).toEqual([200, { status: "OK" }]), { timeout: 60_000 });
   const [stuck = 0, killed = 0] = await listChildProcesses(service.pid);
 
   // It still gets connections, and nothing restarts it.

@@ -1,34 +1,26 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, expect, inject, test } from "vitest";
+import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
 import { BridgeService, type GetQuoteResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { useChainProxies } from "../../support/service/chain-proxies.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { countSequentialRounds, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { countSequentialRounds, toRpcEnvironment } from "../../support/stubs/rpc-proxy.js";
 
 // Batches of quotes: what they return, compared with single calls, and what they send to the chains. A counting proxy is
 // in front of each chain.
 
-const { chains } = inject("network");
-const slugs = Object.keys(chains);
-let proxies: Record<string, RpcProxy> = {};
+const proxies = useChainProxies();
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  const started = slugs.map(async (slug) => [slug, await startRpcProxy(chains[slug]?.url ?? "")] as const);
-  proxies = Object.fromEntries(await Promise.all(started));
-});
-afterAll(() => Promise.all(Object.values(proxies).map((each) => each.close())));
-
-const urls = () =>
-  Object.fromEntries(Object.entries(proxies).map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]));
-
+const resetAll = (): void => {
+  for (const proxy of proxies.values()) proxy.reset();
+};
 beforeEach(async () => {
-  for (const proxy of Object.values(proxies)) {
-    Object.assign(proxy.behaviour, { latencyMs: 0, isHanging: false, errorStatus: undefined });
-  }
-  gateway = await startGateway({ ...urls(), QUOTE_MAX_AGE_MS: "60000" });
-  for (const proxy of Object.values(proxies)) proxy.reset();
+  for (const { behaviour } of proxies.values()) behaviour.latencyMs = 0;
+  gateway = await startGateway({ ...toRpcEnvironment(proxies), QUOTE_MAX_AGE_MS: "60000" });
+  resetAll();
 });
 afterEach(() => gateway.stop());
 
@@ -47,10 +39,7 @@ async function getBatch(query: string): Promise<readonly Result[]> {
 
 const countRequests = () =>
   Object.fromEntries(
-    slugs.flatMap((slug) => {
-      const count = proxies[slug]?.requests.length ?? 0;
-      return count === 0 ? [] : [[slug, count] as const];
-    }),
+    [...proxies].flatMap(([slug, { requests }]) => (requests.length === 0 ? [] : [[slug, requests.length] as const])),
   );
 
 const toPairs = (fields: Readonly<Record<string, string | number>>): [string, string][] =>
@@ -60,15 +49,15 @@ const USDT = "token=USDT&fromChain=polygon&slippage=0.5";
 const tenAmounts = Array.from({ length: 10 }, (_, index) => `amount=${index + 1}000000`).join("&");
 
 test("a cold batch takes as many rounds as one quote, and reads each chain once", async () => {
-  for (const { behaviour } of Object.values(proxies)) behaviour.latencyMs = 40;
+  for (const { behaviour } of proxies.values()) behaviour.latencyMs = 40;
   const results = await getBatch(`${USDT}&${tenAmounts}`);
   expect(results).toHaveLength(10 * new Set(results.map(({ toChain }) => toChain)).size);
   expect(results.every(({ quote }) => quote !== undefined)).toBe(true);
   const counts = countRequests();
   // Optimism charges for data on L1, which takes a second request, as for a single quote.
   expect(counts).toEqual({ ethereum: 1, gnosis: 1, polygon: 1, arbitrum: 1, optimism: 2 });
-  expect(countSequentialRounds(Object.values(proxies).flatMap(({ requests }) => requests))).toBe(2);
-  for (const proxy of Object.values(proxies)) proxy.reset();
+  expect(countSequentialRounds([...proxies.values()].flatMap(({ requests }) => requests))).toBe(2);
+  resetAll();
   await getBatch(`${USDT}&${tenAmounts}`);
   expect(countRequests()).toEqual({});
 });
@@ -86,11 +75,7 @@ test("all quotes of a batch that read a chain are of the same block", async () =
   });
   for (const route of routes) {
     await gateway.get(`/v1/quote?${new URLSearchParams(toPairs(toRequest(route)))}`);
-    await fetch(chains.polygon?.url ?? "", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "evm_mine", params: [] }),
-    });
+    await createJsonRpc(inject("network").chains.polygon?.url ?? "")("evm_mine");
   }
   const client = createClient(BridgeService, createGrpcTransport({ baseUrl: gateway.url }));
   const { results } = await client.batchGetQuotes({ requests: routes.map(toRequest) });

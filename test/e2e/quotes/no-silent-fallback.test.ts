@@ -1,5 +1,6 @@
 import { describe, expect, inject, test } from "vitest";
-import { startGateway } from "../../support/service/in-process-gateway.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
@@ -25,30 +26,24 @@ async function quoteWith(engine: string, path: string, fails: Fails, error: unkn
     override: ({ method, params: [call] }) =>
       fails(method, (call as { data?: string } | undefined)?.data ?? "") ? { error } : undefined,
   });
-  const gateway = await startGateway({ RPC_URL_OPTIMISM: proxy.url, QUOTE_ENGINE: engine });
-  try {
-    return await gateway.get(path);
-  } finally {
-    await gateway.stop();
-    await proxy.close();
-  }
+  closeAfterTest(proxy);
+  const gateway = await startGatewayForTest({ RPC_URL_OPTIMISM: proxy.url, QUOTE_ENGINE: engine });
+  return gateway.get(path);
 }
 
+const READS: readonly (readonly [string, Fails, string])[] = [
+  ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
+  ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
+  ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
+];
+
 describe.each(["snapshot", "sdk"])("a failed read of engine %s", (engine) => {
-  test.each([
-    ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
-    ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
-    ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
-  ])("fails the quote: %s", async (_, fails, path) => {
+  test.each(READS)("fails the quote: %s", async (_, fails, path) => {
     const { status, body } = await quoteWith(engine, path, fails, rateLimited);
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
   });
 
-  test.each([
-    ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
-    ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
-    ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
-  ])("uses the SDK's constant if the call reverts: %s", async (_, fails, path) => {
+  test.each(READS)("uses the SDK's constant if the call reverts: %s", async (_, fails, path) => {
     const usual = await quoteWith(engine, path, () => false, rateLimited);
     const { status, body } = await quoteWith(engine, path, fails, revert);
     expect(status).toBe(200);
@@ -58,12 +53,8 @@ describe.each(["snapshot", "sdk"])("a failed read of engine %s", (engine) => {
   test("fails the quote when the attestation source is down", async () => {
     const stub = await startHttpStub(() => {});
     await stub.close();
-    const gateway = await startGateway({ ATTESTATION_API_URL: stub.url, QUOTE_ENGINE: engine });
-    try {
-      const { status, body } = await gateway.get(USDC_TO_OPTIMISM);
-      expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
-    } finally {
-      await gateway.stop();
-    }
+    const gateway = await startGatewayForTest({ ATTESTATION_API_URL: stub.url, QUOTE_ENGINE: engine });
+    const { status, body } = await gateway.get(USDC_TO_OPTIMISM);
+    expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
   });
 });

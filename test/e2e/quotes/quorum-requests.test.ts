@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { startGateway } from "../../support/service/in-process-gateway.js";
+import { withGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import {
   countSequentialRounds,
@@ -36,13 +36,12 @@ interface Cost {
 const listCalls = ({ calls }: ProxiedRequest) => calls.filter(({ method }) => !HEAD_METHODS.has(method));
 
 /** Returns what the first quote of a service costs. */
-async function measureColdQuote(path: string, quorum: number): Promise<Cost> {
+function measureColdQuote(path: string, quorum: number): Promise<Cost> {
   const urls = [...getNetwork("mainnet").chains.keys()].map((slug) => {
     const endpoints = proxies.get(slug)?.map(({ url }) => url) ?? [1, 2, 3].map((port) => `http://127.0.0.1:${port}`);
     return [`RPC_URL_${slug.toUpperCase()}`, endpoints.join(",")] as const;
   });
-  const gateway = await startGateway({ ...Object.fromEntries(urls), RPC_QUORUM: `${quorum}` });
-  try {
+  return withGateway({ ...Object.fromEntries(urls), RPC_QUORUM: `${quorum}` }, async (gateway) => {
     for (const proxy of [...proxies.values()].flat()) proxy.reset();
     const { status, body } = await gateway.get(path);
     const requests = [...proxies].map(([slug, each]) => [slug, each.flatMap((proxy) => [...proxy.requests])] as const);
@@ -61,9 +60,7 @@ async function measureColdQuote(path: string, quorum: number): Promise<Cost> {
       calls: sumUp((request) => listCalls(request).length),
       counted: { head: count("head"), vote: count("vote") },
     };
-  } finally {
-    await gateway.stop();
-  }
+  });
 }
 
 /** Compares what a cold quote costs. On a busy machine endpoints are late, and others asked beside them: then again. */

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { expect, test } from "vitest";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway({ RPC_BUDGET: "20" });
-});
-afterAll(() => gateway?.stop());
+const gateway = useGateway({ RPC_BUDGET: "20" });
 
 test("a first quote and a status wait for their share of RPC_BUDGET", async () => {
   const quote = "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";

@@ -1,41 +1,34 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { getLocalChain } from "../../../devnet/chain/local-chains.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest, useGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
 import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // A chain makes no blocks, and then makes some again. The network is the test's own: new blocks would make transfers of
 // other tests final.
 
 const STOPPED = "linea";
-const MOVING = ["ethereum", "arbitrum", "optimism"];
 const LIMIT_MS = 10_000;
 const PATIENCE = { timeout: 120_000, interval: 200 };
 
-let network: LocalNetwork;
-let gateway: TestGateway;
+const { network, chains } = useOwnNetwork();
 let miner: NodeJS.Timeout;
 
 const getUrl = (slug: string): string => network.chains[slug]?.url ?? "";
-async function mine(slug: string): Promise<void> {
-  await createJsonRpc(getUrl(slug))("evm_mine", []);
-}
+const mine = (slug: string) => getLocalChain(chains, slug).rpc("evm_mine");
 
-beforeAll(async () => {
-  network = await startLocalNetwork({ slugs: [STOPPED, ...MOVING] });
-  await Promise.all([STOPPED, ...MOVING].map(mine));
+beforeAll(() => {
+  const moving = [...chains.keys()].filter((slug) => slug !== STOPPED);
   miner = setInterval(() => {
-    for (const slug of MOVING) mine(slug).catch(() => {});
+    for (const slug of moving) mine(slug).catch(() => {});
   }, 1_000);
-  gateway = await startGateway({ ...network.environment, MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
 });
-afterAll(async () => {
-  clearInterval(miner);
-  await gateway?.stop();
-  await network?.stop();
-});
+afterAll(() => clearInterval(miner));
+const getEnvironment = (more = {}) => ({ ...network.environment, MAX_BLOCK_AGE_MS: String(LIMIT_MS), ...more });
+const gateway = useGateway(getEnvironment);
 
 const toPath = (from: string, to: string): string =>
   `/v1/quote?amount=1000000000000000000&token=ETH&fromChain=${from}&toChain=${to}&slippage=0.5`;
@@ -90,16 +83,14 @@ test("routes of a stalled chain are refused, and served again once it has a new 
 });
 
 test("an endpoint that stands at a block has no quote refused while another one goes on", async () => {
-  const standing = await startRpcProxy(getUrl("optimism"));
+  const standing = closeAfterTest(await startRpcProxy(getUrl("optimism")));
   const endpoints = { RPC_URL_OPTIMISM: `${standing.url},${getUrl("optimism")}` };
-  const other = await startGateway({ ...network.environment, ...endpoints, MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
+  const other = await startGatewayForTest(getEnvironment(endpoints));
   const ask = () => other.get(toPath("optimism", "arbitrum"));
-  onTestFinished(() => standing.close());
-  onTestFinished(() => other.stop());
   await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 200 }), PATIENCE);
   // Its head is known to be old only some seconds after it is: heads are read every ten seconds.
   for (const end = performance.now() + LIMIT_MS / 2; performance.now() < end; await sleep(100)) await ask();
-  const head = (await createJsonRpc(getUrl("optimism"))("eth_blockNumber", [])) as string;
+  const head = (await getLocalChain(chains, "optimism").rpc("eth_blockNumber")) as string;
   standing.behaviour.standsAt = Number(head);
   const answers: unknown[] = [];
   const isKnown = async () => {

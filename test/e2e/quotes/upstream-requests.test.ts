@@ -1,20 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { useChainProxies } from "../../support/service/chain-proxies.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { countSequentialRounds, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import {
+  countSequentialRounds,
+  type RpcProxy,
+  startRpcProxy,
+  toRpcEnvironment,
+} from "../../support/stubs/rpc-proxy.js";
 
 // Which requests quotes send to the chains, how many, and what happens without a response. A counting proxy is in front of
 // each chain.
 
 const { chains } = inject("network");
 const slugs = Object.keys(chains);
-let proxies: Record<string, RpcProxy> = {};
+const proxies = useChainProxies();
 let gateway: TestGateway;
 
 const ETH = 10n ** 18n;
 const quotePath = (from: string, to: string, amount: bigint, token = "ETH", rest = ""): string =>
   `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5${rest}`;
 const proxy = (slug: string): RpcProxy => {
-  const slugProxy = proxies[slug];
+  const slugProxy = proxies.get(slug);
   if (slugProxy === undefined) throw new Error(`no proxy for ${slug}`);
   return slugProxy;
 };
@@ -27,15 +34,10 @@ const countQuoterCalls = (): number =>
     .filter(({ params: [call] }) => (call as { data?: string } | undefined)?.data?.startsWith(QUOTE_EXACT_INPUT))
     .length;
 const resetAll = (): void => {
-  for (const each of Object.values(proxies)) each.reset();
+  for (const each of proxies.values()) each.reset();
 };
 
-async function start(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const urls = Object.fromEntries(
-    Object.entries(proxies).map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]),
-  );
-  return startGateway({ ...urls, ...environment });
-}
+const start = (environment = {}) => startGateway({ ...toRpcEnvironment(proxies), ...environment });
 
 async function quote(path: string): Promise<Record<string, unknown>> {
   const { status, body } = await gateway.get(path);
@@ -43,28 +45,15 @@ async function quote(path: string): Promise<Record<string, unknown>> {
   return body as Record<string, unknown>;
 }
 
-beforeAll(async () => {
-  const started = slugs.map(async (slug) => [slug, await startRpcProxy(chains[slug]?.url ?? "")] as const);
-  proxies = Object.fromEntries(await Promise.all(started));
-});
-afterAll(() => Promise.all(Object.values(proxies).map((each) => each.close())));
-
 beforeEach(() => {
-  for (const { behaviour } of Object.values(proxies)) {
-    Object.assign(behaviour, {
-      latencyMs: 0,
-      override: undefined,
-      batchErrorStatus: undefined,
-      isHanging: false,
-      errorStatus: undefined,
-    });
-  }
+  for (const { behaviour } of proxies.values())
+    Object.assign(behaviour, { latencyMs: 0, override: undefined, batchErrorStatus: undefined });
 });
 afterEach(() => gateway.stop());
 
 describe("a cold quote", () => {
   beforeEach(async () => {
-    for (const { behaviour } of Object.values(proxies)) behaviour.latencyMs = 40;
+    for (const { behaviour } of proxies.values()) behaviour.latencyMs = 40;
     gateway = await start();
     resetAll();
   });
@@ -84,7 +73,7 @@ describe("a cold quote", () => {
       slugs.flatMap((slug) => (countRequests(slug)[0] ? [[slug, countRequests(slug)[0]]] : [])),
     );
     expect(counts).toEqual(expected);
-    const rounds = countSequentialRounds(Object.values(proxies).flatMap(({ requests }) => requests));
+    const rounds = countSequentialRounds([...proxies.values()].flatMap(({ requests }) => requests));
     expect(rounds).toBe(Math.max(...Object.values(expected)));
   });
 
@@ -162,10 +151,8 @@ describe("a custom endpoint", () => {
   test("serves only its caller, and is called each time", async () => {
     gateway = await start({ CUSTOM_RPC_URLS: "any" });
     const shared = await quote(quotePath("arbitrum", "polygon", ETH));
-    const custom = await startRpcProxy(chains.polygon?.url ?? "", {
-      override: ({ method }) => (method === "eth_gasPrice" ? { result: "0xe8d4a51000" } : undefined),
-    });
-    onTestFinished(() => custom.close());
+    const custom = closeAfterTest(await startRpcProxy(chains.polygon?.url ?? ""));
+    custom.behaviour.override = ({ method }) => (method === "eth_gasPrice" ? { result: "0xe8d4a51000" } : undefined);
     const path = quotePath("arbitrum", "polygon", ETH, "ETH", `&rpcUrl[polygon]=${encodeURIComponent(custom.url)}`);
     proxy("polygon").reset();
     const responses = await Promise.all([gateway.get(path), gateway.get(path)]);

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { PRICES_USD } from "../../../devnet/assets-server.js";
 import { getTokenDecimals } from "../../../src/hop/tokens.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest, type TestGateway, useGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 // Quotes where Hop's hosts are gone for ever: settings built into the SDK, prices from the feeds on the chains.
@@ -30,21 +31,13 @@ interface Quote {
   readonly details?: { readonly prices: Prices };
 }
 
+// The second is in the deliveries' deadlines, and a zero byte there costs less gas: one second for all quotes.
+beforeAll(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
+afterAll(() => void vi.useRealTimers());
 /** The service without Hop's hosts, and one that quotes with the SDK and the same prices, as constants. */
-let gateway: TestGateway;
-let reference: TestGateway;
-
-beforeAll(async () => {
-  // The second is in the deliveries' deadlines, and a zero byte there costs less gas: one second for all quotes.
-  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-  gateway = await startGateway({ ...NO_HOP_HOSTS, TOKEN_PRICES: JSON.stringify(HOP_PRICE) });
-  const fixedPrices = { TOKEN_PRICES: JSON.stringify(PRICES_USD) };
-  reference = await startGateway({ ...NO_HOP_HOSTS, ...fixedPrices, QUOTE_ENGINE: "sdk" });
-});
-afterAll(async () => {
-  await Promise.all([gateway.stop(), reference.stop()]);
-  vi.useRealTimers();
-});
+const gateway = useGateway({ ...NO_HOP_HOSTS, TOKEN_PRICES: JSON.stringify(HOP_PRICE) });
+const fixedPrices = { TOKEN_PRICES: JSON.stringify(PRICES_USD) };
+const reference = useGateway({ ...NO_HOP_HOSTS, ...fixedPrices, QUOTE_ENGINE: "sdk" });
 
 async function listRoutes(): Promise<readonly Route[]> {
   return (await gateway.get("/v1/available-routes")).body as readonly Route[];
@@ -90,8 +83,7 @@ test("says of every price where it comes from", async () => {
 });
 
 test("without a fixed price of HOP only its routes are refused", async () => {
-  const unpriced = await startGateway(NO_HOP_HOSTS);
-  onTestFinished(() => unpriced.stop());
+  const unpriced = await startGatewayForTest(NO_HOP_HOSTS);
   const hop = await unpriced.get(
     "/v1/quote?amount=1000000000000000000000&token=HOP&fromChain=optimism&toChain=arbitrum&slippage=0.5",
   );
@@ -107,9 +99,7 @@ test.each([500, 404])("prices come from the feeds while the host of the prices a
     const upstream = await fetch(`${assetsUrl}${path}`);
     response.writeHead(upstream.status, { "content-type": "application/json" }).end(await upstream.text());
   });
-  const degraded = await startGateway({ ASSETS_URL: stub.url });
-  onTestFinished(() => stub.close());
-  onTestFinished(() => degraded.stop());
+  const degraded = await startGatewayForTest({ ASSETS_URL: closeAfterTest(stub).url });
   const magic = { token: "MAGIC", sourceChainSlug: "arbitrum", destinationChainSlug: "nova" };
   const { details } = await quote(degraded, magic, "&view=FULL");
   expect(details?.prices).toMatchObject({ tokenSource: "CHAINLINK", nativeSource: "CHAINLINK", tokenUsd: 0.5 });

@@ -1,37 +1,30 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { findTool } from "../../support/find-tool.js";
 import { buildService } from "../../support/service/build-service.js";
-import { startGateway } from "../../support/service/in-process-gateway.js";
+import { startGatewayForTest } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
 import { startServiceProcess } from "../../support/service/service-process.js";
 
 // The clock of the machine is wrong by 20 minutes: twice as much as a price may be old. The network is the test's own: new
 // blocks would make transfers of other tests final.
 
-const SLUGS = ["ethereum", "arbitrum", "optimism"];
 const OFFSET_SECONDS = 20 * 60;
 const PATIENCE = { timeout: 120_000, interval: 200 };
 const DEADLINE_SECONDS = 7 * 24 * 3600;
 
 const { assetsUrl } = inject("network");
 const realNow = Date.now;
-let network: LocalNetwork;
+const { network, chains } = useOwnNetwork();
 let miner: NodeJS.Timeout;
 
-const mineAll = () =>
-  Promise.all(SLUGS.map((slug) => createJsonRpc(network.chains[slug]?.url ?? "")("evm_mine", []))).catch(() => {});
+const mineAll = () => Promise.all([...chains.values()].map(({ rpc }) => rpc("evm_mine"))).catch(() => {});
 
 beforeAll(async () => {
-  network = await startLocalNetwork({ slugs: SLUGS });
   await mineAll();
   miner = setInterval(mineAll, 1_000);
 });
-afterAll(async () => {
-  clearInterval(miner);
-  await network?.stop();
-});
+afterAll(() => clearInterval(miner));
 afterEach(() => {
   vi.restoreAllMocks();
 });
@@ -88,12 +81,7 @@ describe.each([
     "refuses no quote, and is reported: prices from %s",
     async (__, environment) => {
       vi.spyOn(Date, "now").mockImplementation(() => realNow() + offsetSeconds * 1000);
-      const gateway = await startGateway(getEnvironment(environment));
-      try {
-        await expectQuotesAndWarning(gateway, offsetSeconds);
-      } finally {
-        await gateway.stop();
-      }
+      await expectQuotesAndWarning(await startGatewayForTest(getEnvironment(environment)), offsetSeconds);
     },
     300_000,
   );

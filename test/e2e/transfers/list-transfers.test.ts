@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { startGatewayForTest, useGateway } from "../../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../../support/service/index-coverage.js";
-import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Lists of transfers from an index over chains run by anvil.
@@ -22,7 +21,7 @@ const TRANSPORTS = [
   ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
 ] as const;
 const folder = useTemporaryFolder();
-let gateway: TestGateway;
+const gateway = useGateway(() => ({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" }));
 let account = "";
 
 type Transfer = { readonly transferId: string; readonly accountAddress: string; readonly timestamp: number } & Record<
@@ -54,13 +53,11 @@ async function listAll(query: string): Promise<readonly Transfer[]> {
 }
 
 beforeAll(async () => {
-  gateway = await startGateway({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" });
   const [first] = real;
   const { body } = await gateway.get(`/v1/transfer-status?transferHash=${first?.transactionHash}`);
   account = (body as Transfer).accountAddress;
   await waitUntilIndexed(gateway, chains);
 });
-afterAll(() => gateway.stop());
 
 test("lists every transfer of an account once, as its status, newest first", async () => {
   const listed = await listAll("pageSize=3");
@@ -131,12 +128,12 @@ describe.each(TRANSPORTS)("over %s", (_, createTransport) => {
 });
 
 describe("while no endpoint of a chain has ever answered", () => {
-  let waiting: TestGateway;
+  const waiting = useGateway(() => ({
+    INDEX: `sqlite:${join(folder(), "waiting")}`,
+    INDEX_FROM: "2020-01-01",
+    RPC_URL_OPTIMISM: "http://127.0.0.1:1",
+  }));
   beforeAll(async () => {
-    const gone = await startRpcProxy(chains.optimism?.url ?? "");
-    await gone.close();
-    const index = { INDEX: `sqlite:${join(folder(), "waiting")}`, INDEX_FROM: "2020-01-01" };
-    waiting = await startGateway({ ...index, RPC_URL_OPTIMISM: gone.url });
     const narrow = "fromChain=ethereum&toChain=polygon";
     await vi.waitFor(
       async () => expect((await waiting.get(`/v1/transfers?account=${account}&${narrow}`)).status).toBe(200),
@@ -147,7 +144,6 @@ describe("while no endpoint of a chain has ever answered", () => {
       ...{ timeout: 60_000, interval: 200 },
     });
   });
-  afterAll(() => waiting?.stop());
 
   async function refuse(query: string) {
     const { status, body } = await waiting.get(`/v1/transfers?account=${account}&${query}`);
@@ -169,8 +165,7 @@ describe("while no endpoint of a chain has ever answered", () => {
 });
 
 test("needs an index", async () => {
-  const plain = await startGateway();
-  onTestFinished(() => plain.stop());
+  const plain = await startGatewayForTest();
   const { status, body } = await plain.get(`/v1/transfers?account=${account}`);
   expect({ status, body }).toMatchObject({
     status: 400,

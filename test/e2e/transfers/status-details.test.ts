@@ -1,7 +1,8 @@
 import { type BigNumber, Contract, constants, providers } from "ethers";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { getNetwork } from "../../../src/hop/networks.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { startGatewayForTest, useGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 // Details of each seeded transfer: what the recipient got is compared with its balances, and both legs with ethers' reading
@@ -52,11 +53,7 @@ interface Status {
   };
 }
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway();
-});
-afterAll(() => gateway.stop());
+const gateway = useGateway();
 
 function providerOf(slug: string): providers.StaticJsonRpcProvider {
   const chain = chains[slug];
@@ -196,31 +193,26 @@ describe("transfers by CCTP", () => {
     ["does not respond", "gone", undefined],
     ["does not know messages that it has attested", "there", 404],
   ])("have their statuses from the chains alone if the attestation source %s", async (outage, where, status) => {
-    const stub = await startHttpStub((_, response) => response.writeHead(status ?? 500).end());
-    if (where === "gone") await stub.close();
-    const environment = { ATTESTATION_API_URL: where === "off" ? "off" : stub.url };
-    const withoutSource = await startGateway(environment);
+    const stub = closeAfterTest(await startHttpStub((_, response) => response.writeHead(status ?? 500).end()));
+    const urls: Readonly<Record<string, string>> = { off: "off", gone: "http://127.0.0.1:1" };
+    const environment = { ATTESTATION_API_URL: urls[where] ?? stub.url };
+    const withoutSource = await startGatewayForTest(environment);
     const get = async (path: string) => {
       const response = await withoutSource.get(path);
       expect(response.status).toBe(200);
       return { body: response.body as Status, warning: response.headers.get("warning") };
     };
-    try {
-      const warning = `299 - "it is not known what is attested: the CCTP attestation source ${outage}"`;
-      const full = await get(`${queryOf(pending)}&view=FULL`);
-      expect(full).toMatchObject({ body: { details: { substate: "WAITING_FOR_ATTESTATION" } }, warning });
-      expect(await get(queryOf(pending))).toMatchObject({ body: { state: "PENDING" }, warning: null });
-      expect(received.length).toBeGreaterThan(0);
-      for (const each of received) {
-        const { body, warning: none } = await get(`${queryOf(each)}&view=FULL`);
-        expect({ body, none }).toMatchObject({
-          body: { state: "BONDED", details: { substate: "RECEIVED" } },
-          none: null,
-        });
-      }
-    } finally {
-      await withoutSource.stop();
-      if (where !== "gone") await stub.close();
+    const warning = `299 - "it is not known what is attested: the CCTP attestation source ${outage}"`;
+    const full = await get(`${queryOf(pending)}&view=FULL`);
+    expect(full).toMatchObject({ body: { details: { substate: "WAITING_FOR_ATTESTATION" } }, warning });
+    expect(await get(queryOf(pending))).toMatchObject({ body: { state: "PENDING" }, warning: null });
+    expect(received.length).toBeGreaterThan(0);
+    for (const each of received) {
+      const { body, warning: none } = await get(`${queryOf(each)}&view=FULL`);
+      expect({ body, none }).toMatchObject({
+        body: { state: "BONDED", details: { substate: "RECEIVED" } },
+        none: null,
+      });
     }
   });
 });

@@ -1,18 +1,19 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { useChainProxies } from "../../support/service/chain-proxies.js";
+import { startGateway, type TestGateway, withGateway } from "../../support/service/in-process-gateway.js";
+import { toRpcEnvironment } from "../../support/stubs/rpc-proxy.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // The service with an index over chains run by anvil: the index fills up, gives the same answers as the chains, and keeps
 // giving them when the chains are down.
 
-const { chains, transfers } = inject("network");
+const { transfers } = inject("network");
 const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
 const unknownHash = `transferHash=0x${"12".repeat(32)}`;
 const unknownId = `transferId=0x${"12".repeat(32)}`;
 const folder = useTemporaryFolder();
-const proxies: RpcProxy[] = [];
+const proxies = useChainProxies();
 let environment: Record<string, string>;
 let gateway: TestGateway;
 /** The chains' responses, by query. */
@@ -37,32 +38,24 @@ const toComparable = (body: unknown): unknown =>
 const withoutTime = (body: unknown): unknown => ({ ...(body as object), availableAt: undefined });
 
 beforeAll(async () => {
-  const plain = await startGateway();
-  for (const { transferId, transactionHash } of real) {
-    const both = `transferId=${transferId}&transferHash=${transactionHash}`;
-    const { body } = await plain.get(`/v1/transfer-status?${both}`);
-    const { bondTransactionHash } = body as { bondTransactionHash: string };
-    expected.set(both, body).set(`transferId=${transferId}`, body);
-    if (bondTransactionHash !== "") expected.set(`transferHash=${bondTransactionHash}`, body);
-    const full = await plain.get(`/v1/transfer-status?${both}&view=FULL`);
-    expectedDetails.set(`${both}&view=FULL`, toComparable(full.body));
-    expectedWithdrawals.set(both, withoutTime((await plain.get(`/v1/withdrawal?${both}`)).body));
-  }
-  await plain.stop();
-
-  environment = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
-  for (const [slug, { url }] of Object.entries(chains)) {
-    const proxy = await startRpcProxy(url);
-    proxies.push(proxy);
-    environment[`RPC_URL_${slug.toUpperCase()}`] = proxy.url;
-  }
+  await withGateway({}, async (plain) => {
+    for (const { transferId, transactionHash } of real) {
+      const both = `transferId=${transferId}&transferHash=${transactionHash}`;
+      const { body } = await plain.get(`/v1/transfer-status?${both}`);
+      const { bondTransactionHash } = body as { bondTransactionHash: string };
+      expected.set(both, body).set(`transferId=${transferId}`, body);
+      if (bondTransactionHash !== "") expected.set(`transferHash=${bondTransactionHash}`, body);
+      const full = await plain.get(`/v1/transfer-status?${both}&view=FULL`);
+      expectedDetails.set(`${both}&view=FULL`, toComparable(full.body));
+      expectedWithdrawals.set(both, withoutTime((await plain.get(`/v1/withdrawal?${both}`)).body));
+    }
+  });
+  const index = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
+  environment = { ...index, ...toRpcEnvironment(proxies) };
   gateway = await startGateway(environment);
   await vi.waitFor(() => expectAll(expected.keys()), { timeout: 60_000, interval: 500 });
 });
-afterAll(async () => {
-  await gateway.stop();
-  await Promise.all(proxies.map((proxy) => proxy.close()));
-});
+afterAll(() => gateway.stop());
 
 async function expectAll(queries: Iterable<string>): Promise<void> {
   for (const query of queries) {
@@ -92,9 +85,9 @@ test("answers like the chains for every kind of query, without reading them", as
   // The index reads blocks in which other tests send transactions: a round without any shows that no query needs them.
   await expect
     .poll(async () => {
-      for (const proxy of proxies) proxy.reset();
+      for (const proxy of proxies.values()) proxy.reset();
       await expectAll(expected.keys());
-      const methods = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
+      const methods = new Set([...proxies.values()].flatMap((proxy) => [...proxy.calls().keys()]));
       return statusReads.filter((method) => methods.has(method));
     })
     .toEqual([]);
@@ -119,10 +112,10 @@ test("estimates the delivery from the deliveries of the route", async () => {
 });
 
 test("searches only the newest logs of the chains for an ID that is not indexed", async () => {
-  for (const proxy of proxies) proxy.reset();
+  for (const proxy of proxies.values()) proxy.reset();
   const { status, body } = await gateway.get(`/v1/transfer-status?${unknownId}`);
   expect({ status, body }).toMatchObject({ status: 404, body: { reason: "TRANSFER_NOT_FOUND" } });
-  const searches = proxies.flatMap(({ requests }) => requests).flatMap(({ calls }) => calls);
+  const searches = [...proxies.values()].flatMap(({ requests }) => requests).flatMap(({ calls }) => calls);
   const ranges = searches
     .filter(({ method, params }) => method === "eth_getLogs" && JSON.stringify(params).includes("1212"))
     .map(({ params }) => Number((params[0] as { fromBlock: string }).fromBlock));
@@ -131,7 +124,7 @@ test("searches only the newest logs of the chains for an ID that is not indexed"
 });
 
 test("still answers for delivered transfers, but not for pending ones, when the chains are down", async () => {
-  for (const proxy of proxies) proxy.behaviour.errorStatus = 503;
+  for (const { behaviour } of proxies.values()) behaviour.errorStatus = 503;
   // Only all chains together can tell whether a nonce identifies one transfer.
   const bonded = [...expected]
     .filter(([query, body]) => (body as { bonded: boolean }).bonded && !/^transferId=[0-9]+$/.test(query))
@@ -150,5 +143,5 @@ test("still answers for delivered transfers, but not for pending ones, when the 
   await gateway.stop();
   gateway = await startGateway(environment);
   await expectAll(bonded);
-  for (const proxy of proxies) proxy.behaviour.errorStatus = undefined;
+  for (const { behaviour } of proxies.values()) behaviour.errorStatus = undefined;
 });

@@ -7,10 +7,10 @@ import {
 } from "@hop-protocol/sdk";
 import { sdkConfig } from "@hop-protocol/sdk/config";
 import { BigNumber, providers, utils } from "ethers";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, inject, test } from "vitest";
 import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import golden from "../../golden/quotes.json" with { type: "json" };
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 
 // Reads the expected status of each seeded transfer from the chains by independent means: ethers, the ABIs of the real
 // contracts, every log of the chain, and every address in the SDK's address book.
@@ -32,7 +32,7 @@ const hopAddresses = new Set(
   ),
 );
 
-let gateway: TestGateway;
+const gateway = useGateway();
 const logs = new Map<string, ReturnType<typeof parse>[]>();
 
 function parse(log: providers.Log) {
@@ -51,13 +51,11 @@ function providerOf(slug: string): providers.StaticJsonRpcProvider {
 }
 
 beforeAll(async () => {
-  gateway = await startGateway();
   for (const slug of Object.keys(chains)) {
     const all = await providerOf(slug).getLogs({ fromBlock: 0, toBlock: "latest" });
     logs.set(slug, all.map(parse));
   }
 });
-afterAll(() => gateway.stop());
 
 const eventsOn = (slug: string, name: string) =>
   (logs.get(slug) ?? []).filter((event): event is NonNullable<typeof event> => event?.name === name);

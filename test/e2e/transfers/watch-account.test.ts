@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { connectChains, getBonder, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
+import { beforeAll, expect, test, vi } from "vitest";
+import { getBonder } from "../../../devnet/chain/local-chains.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { BridgeService, GetTransferStatusResponse_State } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../../support/service/index-coverage.js";
 import { fundAndSend } from "../../support/service/local-transfers.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -18,20 +18,13 @@ import { useTemporaryFolder } from "../../support/temporary-folder.js";
 const folder = useTemporaryFolder();
 const account = getBonder("HOP", "polygon", "arbitrum").toLowerCase();
 
-let network: LocalNetwork;
-let chains: LocalChains;
-let gateway: TestGateway;
-beforeAll(async () => {
-  network = await startLocalNetwork();
-  chains = connectChains(network.chains);
-  const index = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
-  gateway = await startGateway({ ...network.environment, ...index });
-  await waitUntilIndexed(gateway, network.chains);
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await network?.stop();
-});
+const { network, chains } = useOwnNetwork();
+const gateway = useGateway(() => ({
+  ...network.environment,
+  INDEX: `sqlite:${join(folder(), "index")}`,
+  INDEX_FROM: "2020-01-01",
+}));
+beforeAll(() => waitUntilIndexed(gateway, network.chains));
 
 const send = () => fundAndSend(chains, "polygon", "arbitrum");
 

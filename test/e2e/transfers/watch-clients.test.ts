@@ -6,8 +6,6 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectChains, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import {
   BridgeService,
@@ -19,8 +17,9 @@ import {
 import { watchTransfers } from "../../../src/client.js";
 import { findTool } from "../../support/find-tool.js";
 import { buildService } from "../../support/service/build-service.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 import { fundAndSend, mineBlocks } from "../../support/service/local-transfers.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -31,13 +30,7 @@ const project = fileURLToPath(new URL("../../..", import.meta.url));
 const ROUTE = ["gnosis", "arbitrum"] as const;
 const folder = useTemporaryFolder();
 
-let network: LocalNetwork;
-let chains: LocalChains;
-beforeAll(async () => {
-  network = await startLocalNetwork();
-  chains = connectChains(network.chains);
-});
-afterAll(() => network?.stop());
+const { network, chains } = useOwnNetwork();
 
 const finalise = () => Promise.all(ROUTE.map((slug) => mineBlocks(chains, slug, 70)));
 
@@ -163,16 +156,14 @@ async function runShell(command: string): Promise<void> {
 const statesOf = ({ seen }: Pick<Watcher, "seen">) => seen.filter((name) => name !== "bookmark");
 
 describe("every client sees a transfer from its sending to its end", () => {
-  let gateway: TestGateway;
+  const gateway = useGateway(() => network.environment);
   beforeAll(async () => {
-    gateway = await startGateway(network.environment);
     if (!canPython) return;
     const protoc =
       "protoc -I proto --python_out=stubs --plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin --grpc_out=stubs";
     const files = `$(cd "${project}" && find proto/hop proto/google proto/buf -name '*.proto')`;
     await runShell(`mkdir -p stubs && ln -s "${project}proto" proto && ${protoc} ${files}`);
   });
-  afterAll(() => gateway.stop());
 
   test("also those of other makers", async () => {
     const { transactionHash: hash, transfer } = await fundAndSend(chains, ...ROUTE);

@@ -1,19 +1,16 @@
 import { L2_Bridge__factory as L2Bridge } from "@hop-protocol/sdk/contracts";
 import { utils } from "ethers";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
-  connectChains,
   getBonder,
   getChainId,
   getContract,
   getLocalChain,
   type LocalChain,
-  type LocalChains,
 } from "../../../devnet/chain/local-chains.js";
 import { mintTokens } from "../../../devnet/chain/tokens.js";
 import { callContract, sendTransaction, type TransactionRequest } from "../../../devnet/chain/transactions.js";
 import { messenger } from "../../../devnet/deploy/accounts.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import {
   type CommitRoute,
   commitTransfers,
@@ -21,8 +18,9 @@ import {
   setTransferRoot,
 } from "../../../devnet/transfer/deliver-transfer.js";
 import { sendBatch } from "../../../devnet/transfer/send-batch.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useGateway } from "../../support/service/in-process-gateway.js";
 import { type WithdrawableAnswer, withdrawByAnswer } from "../../support/service/local-transfers.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
 
 // Trees of every size, withdrawn from with nothing but the answers. Uses its own local network, because it sends transactions.
 
@@ -30,19 +28,8 @@ const bridgeAbi = L2Bridge.createInterface();
 const erc20Abi = new utils.Interface(["function balanceOf(address) view returns (uint256)"]);
 const sender = "0x00000000000000000000000000000000000a0001";
 
-let network: LocalNetwork;
-let chains: LocalChains;
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  network = await startLocalNetwork();
-  chains = connectChains(network.chains);
-  gateway = await startGateway(network.environment);
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await network?.stop();
-});
+const { network, chains } = useOwnNetwork();
+const gateway = useGateway(() => network.environment);
 
 type Withdrawal = WithdrawableAnswer & { readonly state: string };
 

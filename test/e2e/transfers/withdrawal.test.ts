@@ -3,23 +3,19 @@ import {
   CCTPMessageTransmitter__factory as MessageTransmitter,
 } from "@hop-protocol/sdk";
 import { utils } from "ethers";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  connectChains,
-  getBonder,
-  getContract,
-  getLocalChain,
-  type LocalChains,
-} from "../../../devnet/chain/local-chains.js";
+import { describe, expect, test } from "vitest";
+import { getBonder, getContract, getLocalChain } from "../../../devnet/chain/local-chains.js";
 import { fundAccount, getTokenAddress } from "../../../devnet/chain/tokens.js";
 import { callContract, sendTransaction } from "../../../devnet/chain/transactions.js";
-import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { commitTransfers, deliverTransfer, setTransferRoot } from "../../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers, type SentTransfer } from "../../../devnet/transfer/sent-transfer.js";
-import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { closeAfterTest } from "../../support/close-after-test.js";
+import { useChainProxies } from "../../support/service/chain-proxies.js";
+import { startGatewayForTest, useGateway } from "../../support/service/in-process-gateway.js";
 import { type WithdrawableAnswer, withdrawByAnswer } from "../../support/service/local-transfers.js";
-import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { useOwnNetwork } from "../../support/service/own-network.js";
+import { type RpcProxy, startRpcProxy, toRpcEnvironment } from "../../support/stubs/rpc-proxy.js";
 
 // Withdraws with nothing but the answers. Uses its own local network, because it sends transactions.
 
@@ -29,29 +25,11 @@ const erc20Abi = new utils.Interface(["function balanceOf(address) view returns 
 const sender = "0x00000000000000000000000000000000000a0001";
 const stranger = "0x00000000000000000000000000000000000a0002";
 
-let network: LocalNetwork;
-let chains: LocalChains;
+const { network, chains } = useOwnNetwork();
 /** A second endpoint of each chain. */
-let proxies: Map<string, RpcProxy>;
-let environment: Record<string, string>;
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  network = await startLocalNetwork();
-  chains = connectChains(network.chains);
-  const started = Object.entries(network.chains).map(
-    async ([slug, { url }]) => [slug, await startRpcProxy(url)] as const,
-  );
-  proxies = new Map(await Promise.all(started));
-  const urls = [...proxies].map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url] as const);
-  environment = { ...network.environment, ...Object.fromEntries(urls), EXPLORER_API_URL: "off" };
-  gateway = await startGateway(environment);
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await Promise.all([...(proxies?.values() ?? [])].map((proxy) => proxy.close()));
-  await network?.stop();
-});
+const proxies = useChainProxies(() => network.chains);
+const getEnvironment = () => ({ ...network.environment, ...toRpcEnvironment(proxies), EXPLORER_API_URL: "off" });
+const gateway = useGateway(getEnvironment);
 
 interface Withdrawal extends WithdrawableAnswer {
   readonly state: string;
@@ -169,38 +147,32 @@ describe("over Hop's bridges", () => {
 test("an endpoint that leaves out the commit is not believed: alone nothing is told, of three it is outvoted", async () => {
   const committed = bridgeAbi.getEventTopic("TransfersCommitted");
   const { url = "" } = network.chains.optimism ?? {};
-  const liar = await startRpcProxy(url, {
-    override: ({ method }, result) =>
-      method === "eth_getLogs" && Array.isArray(result)
-        ? { result: result.filter(({ topics }) => topics[0] !== committed) }
-        : undefined,
-  });
-  const other = await startRpcProxy(url);
-  const third = await startRpcProxy(url);
+  const endpoints = await Promise.all(Array.from({ length: 3 }, () => startRpcProxy(url)));
+  const [liar] = endpoints.map(closeAfterTest) as [RpcProxy];
+  liar.behaviour.override = ({ method }, result) =>
+    method === "eth_getLogs" && Array.isArray(result)
+      ? { result: result.filter(({ topics }) => topics[0] !== committed) }
+      : undefined;
   const sent = await send("USDT", "arbitrum", sender, 70_000_000n);
   await commitTransfers(chains, sent.transfer, getBonder("USDT", "arbitrum", "optimism"));
   const path = `/v1/withdrawal?transferHash=${sent.hash}`;
-  const alone = await startGateway({ ...environment, RPC_URL_OPTIMISM: liar.url });
+  const environment = getEnvironment();
+  const alone = await startGatewayForTest({ ...environment, RPC_URL_OPTIMISM: liar.url });
   const twice = Object.fromEntries(
     Object.entries(environment).map(([name, value]) =>
       /^RPC_URL_/.test(name) ? [name, `${value},${network.environment[name]}`] : [name, value],
     ),
   );
-  const voting = await startGateway({
-    ...{ ...twice, RPC_QUORUM: "2", RPC_URL_OPTIMISM: [liar, other, third].map((proxy) => proxy.url).join(",") },
+  const voting = await startGatewayForTest({
+    ...{ ...twice, RPC_QUORUM: "2", RPC_URL_OPTIMISM: endpoints.map((proxy) => proxy.url).join(",") },
   });
-  try {
-    expect(await alone.get(path)).toMatchObject({
-      status: 503,
-      body: { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("(check pending)") },
-    });
-    const metrics = await (await fetch(alone.metricsUrl)).text();
-    expect(metrics).toContain('hop_gateway_withdrawal_checks_failed_total{check="pending"} 1');
-    expect(await voting.get(path)).toMatchObject({ status: 200, body: { state: "WAITING_FOR_ROOT" } });
-  } finally {
-    await Promise.all([alone.stop(), voting.stop()]);
-    await Promise.all([liar, other, third].map((proxy) => proxy.close()));
-  }
+  expect(await alone.get(path)).toMatchObject({
+    status: 503,
+    body: { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("(check pending)") },
+  });
+  const metrics = await (await fetch(alone.metricsUrl)).text();
+  expect(metrics).toContain('hop_gateway_withdrawal_checks_failed_total{check="pending"} 1');
+  expect(await voting.get(path)).toMatchObject({ status: 200, body: { state: "WAITING_FOR_ROOT" } });
 });
 
 describe("over CCTP", () => {
@@ -220,21 +192,15 @@ describe("over CCTP", () => {
 
   test("without the attestation source it waits, and a header says why", async () => {
     const sent = await send("USDC", "base", sender, 50_000_000n);
-    const plain = await startGateway({ ...environment, ATTESTATION_API_URL: "off" });
-    try {
-      const { body, warning } = await read(sent, plain);
-      expect(body).toMatchObject({ state: "WAITING_FOR_ATTESTATION", cctp: { message: expect.stringMatching(/^0x/) } });
-      expect(body.cctp).not.toHaveProperty("attestation");
-      expect(warning).toContain("the CCTP attestation source is switched off");
-    } finally {
-      await plain.stop();
-    }
-    const lost = await startGateway({ ...environment, ATTESTATION_API_URL: "http://127.0.0.1:9" });
-    try {
-      const { status, body } = await lost.get(`/v1/withdrawal?transferHash=${sent.hash}`);
-      expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
-    } finally {
-      await lost.stop();
-    }
+    const plain = await startGatewayForTest({ ...getEnvironment(), ATTESTATION_API_URL: "off" });
+    const { body, warning } = await read(sent, plain);
+    expect(body).toMatchObject({ state: "WAITING_FOR_ATTESTATION", cctp: { message: expect.stringMatching(/^0x/) } });
+    expect(body.cctp).not.toHaveProperty("attestation");
+    expect(warning).toContain("the CCTP attestation source is switched off");
+    const lost = await startGatewayForTest({ ...getEnvironment(), ATTESTATION_API_URL: "http://127.0.0.1:9" });
+    expect(await lost.get(`/v1/withdrawal?transferHash=${sent.hash}`)).toMatchObject({
+      status: 503,
+      body: { reason: "UPSTREAM_UNAVAILABLE" },
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { inject } from "vitest";
+import { afterAll, beforeAll, inject, onTestFinished } from "vitest";
 import { createGateway, type GatewayOptions } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { findPlantedKeys, plantKeys } from "./planted-keys.js";
@@ -41,4 +41,37 @@ export async function startGateway(
     },
     stop: () => gateway.stop(),
   };
+}
+
+type Environment = Parameters<typeof startGateway>[0];
+
+/**
+ * Starts a gateway for the tests of a file or a group, and stops it after them. Its members exist while they run.
+ * @param environment as a function if it is known only once earlier `beforeAll` have run
+ */
+export function useGateway(environment?: Environment | (() => Environment), options?: GatewayOptions): TestGateway {
+  const gateway: Partial<TestGateway> = {};
+  beforeAll(async () => {
+    const given = typeof environment === "function" ? environment() : environment;
+    Object.assign(gateway, await startGateway(given, options));
+  });
+  afterAll(() => gateway.stop?.());
+  return gateway as TestGateway;
+}
+
+/** Starts a gateway and stops it at the end of the running test. */
+export async function startGatewayForTest(...args: Parameters<typeof startGateway>): Promise<TestGateway> {
+  const gateway = await startGateway(...args);
+  onTestFinished(() => gateway.stop());
+  return gateway;
+}
+
+/** Runs work with a gateway of its own. */
+export async function withGateway<T>(environment: Environment, work: (gateway: TestGateway) => Promise<T>): Promise<T> {
+  const gateway = await startGateway(environment);
+  try {
+    return await work(gateway);
+  } finally {
+    await gateway.stop();
+  }
 }

@@ -200,6 +200,19 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
   };
 }
 
+/** Starts a proxy in front of every chain. Returns them by slug. */
+export async function startRpcProxies(
+  chains: Readonly<Record<string, { readonly url: string }>>,
+): Promise<ReadonlyMap<string, RpcProxy>> {
+  const started = Object.entries(chains).map(async ([slug, { url }]) => [slug, await startRpcProxy(url)] as const);
+  return new Map(await Promise.all(started));
+}
+
+/** Returns the environment in which these are the endpoints of their chains. */
+export function toRpcEnvironment(endpoints: Iterable<readonly [string, { readonly url: string }]>) {
+  return Object.fromEntries([...endpoints].map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]));
+}
+
 /**
  * Returns the largest number of requests each of which arrived after the one before was answered. Requests sent at the
  * same time count as one only if responses take longer than sending: set a latency.
