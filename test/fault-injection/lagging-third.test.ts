@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { isFullEffort } from "../support/effort.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { startGatewayForTest, type TestGateway, withGateway } from "../support/service/in-process-gateway.js";
 import { listLies } from "./lies/lies.js";
 import { type LyingNetwork, startLyingNetwork } from "./lies/lying-network.js";
 
@@ -25,9 +25,7 @@ let truth: readonly number[];
 
 beforeAll(async () => {
   network = await startLyingNetwork();
-  const gateway = await startGateway({ ...network.environment });
-  truth = (await ask(gateway)).map(({ received }) => received);
-  await gateway.stop();
+  truth = (await withGateway(network.environment, ask)).map(({ received }) => received);
   network.holdBackThird();
 });
 afterAll(() => network.stop());
@@ -52,7 +50,9 @@ test.each(lies.filter(([name]) => isFullEffort || SELECTED.includes(name)))(
   { timeout: 300_000 },
   async (_, { tell, namedFor }) => {
     network.setLie(tell);
-    const gateway = await startGateway({ ...network.environment, RPC_QUORUM: "2", REQUEST_TIMEOUT_MS: "60000" });
+    onTestFinished(() => network.setLie(undefined));
+    const settings = { RPC_QUORUM: "2", REQUEST_TIMEOUT_MS: "60000" };
+    const gateway = await startGatewayForTest({ ...network.environment, ...settings });
     const wrong: unknown[] = [];
     const askUntilNamed = async () => {
       const answers = await ask(gateway);
@@ -64,12 +64,7 @@ test.each(lies.filter(([name]) => isFullEffort || SELECTED.includes(name)))(
       expect(named).not.toEqual([]);
       for (const { endpoint } of named) expect(endpoint).toMatch(/^[a-z]+\[1\]#/);
     };
-    try {
-      await vi.waitFor(askUntilNamed, { timeout: 120_000, interval: 100 });
-      expect(wrong).toEqual([]);
-    } finally {
-      await gateway.stop();
-      network.setLie(undefined);
-    }
+    await vi.waitFor(askUntilNamed, { timeout: 120_000, interval: 100 });
+    expect(wrong).toEqual([]);
   },
 );

@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { PRICES_USD } from "../../devnet/assets-server.js";
-import { connectChains, getLocalChain, type LocalChains } from "../../devnet/chain/local-chains.js";
+import { getLocalChain } from "../../devnet/chain/local-chains.js";
 import { sendTransaction } from "../../devnet/chain/transactions.js";
-import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { encodeWord, toFunctionSelector } from "../../src/chain/abi/abi-encoding.js";
 import { FEED_CHAINS } from "../../src/prices/chainlink-feeds.js";
-import { startGateway } from "../support/service/in-process-gateway.js";
+import { closeAfterTest } from "../support/close-after-test.js";
+import { startGatewayForTest } from "../support/service/in-process-gateway.js";
+import { useOwnNetwork } from "../support/service/own-network.js";
 import { startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
 // What quotes do while a price feed is wrong. The network is of its own: feeds are changed on the chains.
 
-const slugs = ["ethereum", "optimism", "arbitrum"];
 const SENDER = `0x${"5e".repeat(20)}`;
 const DECIMALS = 8;
 const HOUR = 3600;
-let network: LocalNetwork;
-let chains: LocalChains;
-
-beforeAll(async () => {
-  network = await startLocalNetwork({ slugs });
-  chains = connectChains(network.chains);
-});
-afterAll(() => network.stop());
+const { network, chains } = useOwnNetwork();
 
 interface Round {
   readonly decimals?: number;
@@ -52,13 +45,9 @@ const MAGIC_QUOTE = buildQuotePath("arbitrum", "ethereum", "MAGIC");
 
 /** Quotes with a service that has just started. */
 async function quote(path: string, sources: string) {
-  const gateway = await startGateway({ ...network.environment, PRICE_SOURCES: sources });
-  try {
-    const { status, body } = await gateway.get(path);
-    return { status, body: body as Record<string, unknown> & { details?: { prices: Record<string, unknown> } } };
-  } finally {
-    await gateway.stop();
-  }
+  const gateway = await startGatewayForTest({ ...network.environment, PRICE_SOURCES: sources });
+  const { status, body } = await gateway.get(path);
+  return { status, body: body as Record<string, unknown> & { details?: { prices: Record<string, unknown> } } };
 }
 
 beforeEach(async () => {
@@ -117,17 +106,12 @@ test("prices of the feeds are those of the chain, with their time", async () => 
 });
 
 test("the prices of a chain are there again soon after it responds", async () => {
-  const proxy = await startRpcProxy(network.chains.ethereum?.url ?? "");
+  const proxy = closeAfterTest(await startRpcProxy(network.chains.ethereum?.url ?? ""));
   proxy.behaviour.errorStatus = 500;
   const environment = { ...network.environment, PRICE_SOURCES: "chainlink", RPC_URL_ETHEREUM: proxy.url };
-  const gateway = await startGateway(environment);
-  try {
-    const { status, body } = await gateway.get(ETH_QUOTE);
-    expect({ status, body }).toMatchObject({ status: 503, body: { message: "no price for ETH" } });
-    proxy.behaviour.errorStatus = undefined;
-    await vi.waitFor(async () => expect((await gateway.get(ETH_QUOTE)).status).toBe(200), { timeout: 60_000 });
-  } finally {
-    await gateway.stop();
-    await proxy.close();
-  }
+  const gateway = await startGatewayForTest(environment);
+  const { status, body } = await gateway.get(ETH_QUOTE);
+  expect({ status, body }).toMatchObject({ status: 503, body: { message: "no price for ETH" } });
+  proxy.behaviour.errorStatus = undefined;
+  await vi.waitFor(async () => expect((await gateway.get(ETH_QUOTE)).status).toBe(200), { timeout: 60_000 });
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startGateway } from "../support/service/in-process-gateway.js";
+import { withGateway } from "../support/service/in-process-gateway.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 import { askLieQueries, COMMON_LIE, LIE_QUERIES, type LieAnswers, listUntrue } from "./lies/lie-queries.js";
 import { type LyingNetwork, startLyingNetwork } from "./lies/lying-network.js";
@@ -16,21 +16,12 @@ let truth: LieAnswers;
 const ask = (url: string): Promise<LieAnswers> => askLieQueries(url, network.transfers);
 
 /** Runs a gateway of its own. */
-async function withGateway<T>(
-  settings: Readonly<Record<string, string>>,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  const gateway = await startGateway({ ...network.environment, REQUEST_TIMEOUT_MS: "60000", ...settings });
-  try {
-    return await work(gateway.url);
-  } finally {
-    await gateway.stop();
-  }
-}
+const withSettings = <T>(settings: Readonly<Record<string, string>>, work: (url: string) => Promise<T>) =>
+  withGateway({ ...network.environment, REQUEST_TIMEOUT_MS: "60000", ...settings }, ({ url }) => work(url));
 
 beforeAll(async () => {
   network = await startLyingNetwork();
-  truth = await withGateway({}, ask);
+  truth = await withSettings({}, ask);
   expect(LIE_QUERIES.map((name) => truth[name].said.status)).toEqual([200, 200, 200]);
   network.setLie(COMMON_LIE);
 });
@@ -38,7 +29,7 @@ afterAll(() => network.stop());
 
 test("the lie makes every answer wrong where it is believed", async () => {
   // Where the first endpoint is late, an honest one is asked beside it.
-  await expect.poll(() => withGateway({}, async (url) => listUntrue(await ask(url), truth))).toEqual(LIE_QUERIES);
+  await expect.poll(() => withSettings({}, async (url) => listUntrue(await ask(url), truth))).toEqual(LIE_QUERIES);
 });
 
 const STATUS_QUERIES = ["status by hash", "status by id"] as const;
@@ -68,7 +59,7 @@ async function fillIndex(settings: Readonly<Record<string, string>>): Promise<re
     untrue.push(...statuses.untrue);
     return statuses.sources;
   };
-  await expect.poll(() => withGateway(settings, askAfterFilling)).toEqual(["index", "index"]);
+  await expect.poll(() => withSettings(settings, askAfterFilling)).toEqual(["index", "index"]);
   return untrue;
 }
 
@@ -76,7 +67,7 @@ test("no lie gets into an index, and what is in it is told without the chains", 
   const index = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
   expect(await fillIndex({ ...index, RPC_QUORUM: "2" })).toEqual([]);
   // Who believes one endpoint is told the truth by the index, too.
-  expect(await withGateway(index, askStatuses)).toEqual({ sources: ["index", "index"], untrue: [] });
+  expect(await withSettings(index, askStatuses)).toEqual({ sources: ["index", "index"], untrue: [] });
 });
 
 test("an index that one endpoint has filled keeps what that said", async () => {
@@ -84,7 +75,7 @@ test("an index that one endpoint has filled keeps what that said", async () => {
   const fillAndConfirm = async () => {
     const index = { INDEX: `sqlite:${join(folder(), `of-one-${count++}`)}`, INDEX_FROM: "2020-01-01" };
     await fillIndex(index);
-    return withGateway({ ...index, RPC_QUORUM: "2" }, askStatuses);
+    return withSettings({ ...index, RPC_QUORUM: "2" }, askStatuses);
   };
   await expect.poll(fillAndConfirm).toEqual({ sources: ["index", "index"], untrue: STATUS_QUERIES });
 });

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { isFullEffort } from "../support/effort.js";
 import { buildService } from "../support/service/build-service.js";
-import { startGateway } from "../support/service/in-process-gateway.js";
+import { startGatewayForTest, type TestGateway, withGateway } from "../support/service/in-process-gateway.js";
 import { startServiceProcess } from "../support/service/service-process.js";
+import { toRpcEnvironment } from "../support/stubs/rpc-proxy.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { faults, respondAfter } from "./faults.js";
 import { isExpectedBody } from "./matrix/baseline.js";
@@ -12,8 +14,9 @@ import { isExpectedBody } from "./matrix/baseline.js";
 
 /** Long enough for a busy machine; the tests of the process use the default. */
 const LONG_TIMEOUT = { REQUEST_TIMEOUT_MS: "60000" };
-/** Longer than two intervals at which heads are read. */
-const POLL_MS = 25_000;
+/** Longer than two intervals at which heads are read, in the short form than one. */
+const POLL_MS = isFullEffort ? 25_000 : 12_000;
+const LATENCIES_MS = isFullEffort ? [2_000, 3_500] : [3_500];
 const POLL_INTERVAL_MS = 100;
 
 const quote = (token: string, from: string, to: string, amount: string): string =>
@@ -59,15 +62,15 @@ beforeAll(async () => {
   // The second is in the deliveries' deadlines, and a zero byte there costs less gas: one second for all quotes.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   for (const [slug, { url }] of Object.entries(chains)) proxies.set(slug, await startFaultProxy(url));
-  environment = Object.fromEntries([...proxies].map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]));
-  const gateway = await startGateway();
-  for (const [name, path] of Object.entries(queries)) {
-    const { status, body } = await gateway.get(path);
-    expect(status, name).toBe(200);
-    expect(JSON.stringify(body), name).not.toContain('"error"');
-    expected.set(name, body);
-  }
-  await gateway.stop();
+  environment = toRpcEnvironment(proxies);
+  await withGateway({}, async (gateway) => {
+    for (const [name, path] of Object.entries(queries)) {
+      const { status, body } = await gateway.get(path);
+      expect(status, name).toBe(200);
+      expect(JSON.stringify(body), name).not.toContain('"error"');
+      expected.set(name, body);
+    }
+  });
 });
 afterAll(async () => {
   vi.useRealTimers();
@@ -86,14 +89,13 @@ function listAmounts(answer: Json): readonly unknown[] {
 const countRequests = (): number => [...proxies.values()].reduce((sum, { requests }) => sum + requests, 0);
 const setLatency = (ms: number) => Promise.all([...proxies.values()].map((proxy) => proxy.setFault(respondAfter(ms))));
 
-describe.each([2_000, 3_500])("while every response of a chain takes %i ms", (latencyMs) => {
+describe.each(LATENCIES_MS)("while every response of a chain takes %i ms", (latencyMs) => {
   beforeAll(() => setLatency(latencyMs));
 
   test("the first answer of a new process is right", async () => {
     const answers = Object.entries(queries).map(async ([name, path]) => {
-      const gateway = await startGateway({ ...environment, ...LONG_TIMEOUT });
-      const { status, body } = await gateway.get(path);
-      await gateway.stop();
+      const ask = (gateway: TestGateway) => gateway.get(path);
+      const { status, body } = await withGateway({ ...environment, ...LONG_TIMEOUT }, ask);
       return [name, status, body];
     });
     expect(await Promise.all(answers)).toEqual([...expected].map(([name, body]) => [name, 200, body]));
@@ -129,35 +131,27 @@ describe("while every response of a chain takes 2 s, with the default deadline",
   });
 
   test("quotes in use stay available, no endpoint counts as failing, and requests do not pile up", async () => {
-    const gateway = await startGateway({ ...environment, ...LONG_TIMEOUT });
-    try {
-      const path = queries["quote L2 to L2"] ?? "";
-      const before = countRequests();
-      // It is not ready until the first check of the chains has ended.
-      const isChecked = async () => expect((await gateway.get("/readyz")).status).toBe(200);
-      await vi.waitFor(isChecked, { timeout: 60_000, interval: 200 });
-      const problems = new Set<unknown>();
-      const startedAt = performance.now();
-      let elapsedMs = 0;
-      for (; elapsedMs < POLL_MS; elapsedMs = performance.now() - startedAt) {
-        const [answer, readiness] = await Promise.all([gateway.get(path), gateway.get("/readyz")]);
-        if (answer.status !== 200) problems.add(answer.body);
-        const {
-          status,
-          reason,
-          chains: states,
-        } = readiness.body as { status: string; reason?: string; chains?: unknown };
-        const isReady = status === "ready" || reason === "the first check of the chains has not ended";
-        if (!isReady || JSON.stringify(states).includes("failing")) problems.add(readiness.body);
-        await sleep(POLL_INTERVAL_MS);
-      }
-      expect([...problems]).toEqual([]);
-      // Two chains with one read at a time, the heads of all chains every ten seconds, and the burn limits once.
-      const heads = proxies.size * (2 + elapsedMs / 10_000);
-      expect(countRequests() - before).toBeLessThanOrEqual(2 * (1 + elapsedMs / 2_000) + heads);
-    } finally {
-      await gateway.stop();
+    const gateway = await startGatewayForTest({ ...environment, ...LONG_TIMEOUT });
+    const path = queries["quote L2 to L2"] ?? "";
+    const before = countRequests();
+    // It is not ready until the first check of the chains has ended.
+    const isChecked = async () => expect((await gateway.get("/readyz")).status).toBe(200);
+    await vi.waitFor(isChecked, { timeout: 60_000, interval: 200 });
+    const problems = new Set<unknown>();
+    const startedAt = performance.now();
+    let elapsedMs = 0;
+    for (; elapsedMs < POLL_MS; elapsedMs = performance.now() - startedAt) {
+      const [answer, { body }] = await Promise.all([gateway.get(path), gateway.get("/readyz")]);
+      if (answer.status !== 200) problems.add(answer.body);
+      const { status, reason, chains: states } = body as { status: string; reason?: string; chains?: unknown };
+      const isReady = status === "ready" || reason === "the first check of the chains has not ended";
+      if (!isReady || JSON.stringify(states).includes("failing")) problems.add(body);
+      await sleep(POLL_INTERVAL_MS);
     }
+    expect([...problems]).toEqual([]);
+    // Two chains with one read at a time, the heads of all chains every ten seconds, and the burn limits once.
+    const heads = proxies.size * (2 + elapsedMs / 10_000);
+    expect(countRequests() - before).toBeLessThanOrEqual(2 * (1 + elapsedMs / 2_000) + heads);
   });
 });
 
@@ -190,33 +184,25 @@ describe("while one chain takes longer than a call may", () => {
 
   /** Asks a new process for a batch, with a limit. */
   async function askOnce(name: string, limit: Readonly<Record<string, string>>): Promise<readonly unknown[]> {
-    const gateway = await startGateway({ ...environment, ...limit });
-    try {
-      const { status, body } = await gateway.get(queries[name] ?? "");
-      return judge(name, status, body);
-    } finally {
-      await gateway.stop();
-    }
+    const ask = (gateway: TestGateway) => gateway.get(queries[name] ?? "");
+    const { status, body } = await withGateway({ ...environment, ...limit }, ask);
+    return judge(name, status, body);
   }
 
   /** The same where the caller has the limit, and then asks once more without. */
   async function askTwice(name: string, timeoutMs: number): Promise<readonly unknown[]> {
-    const gateway = await startGateway({ ...environment, REQUEST_TIMEOUT_MS: "300000" });
-    try {
-      const headers = { "connect-timeout-ms": String(timeoutMs) };
-      const response = await fetch(`${gateway.url}${queries[name]}`, { headers });
-      const kinds = judge(name, response.status, await response.json());
-      for (;;) {
-        const { status, body } = await gateway.get(queries[name] ?? "");
-        const later = judge(name, status, body);
-        if (!later.includes("late")) {
-          expect(later).toEqual(kinds.map(() => "right"));
-          return kinds;
-        }
-        await sleep(POLL_INTERVAL_MS);
+    const gateway = await startGatewayForTest({ ...environment, REQUEST_TIMEOUT_MS: "300000" });
+    const headers = { "connect-timeout-ms": String(timeoutMs) };
+    const response = await fetch(`${gateway.url}${queries[name]}`, { headers });
+    const kinds = judge(name, response.status, await response.json());
+    for (;;) {
+      const { status, body } = await gateway.get(queries[name] ?? "");
+      const later = judge(name, status, body);
+      if (!later.includes("late")) {
+        expect(later).toEqual(kinds.map(() => "right"));
+        return kinds;
       }
-    } finally {
-      await gateway.stop();
+      await sleep(POLL_INTERVAL_MS);
     }
   }
 
@@ -248,22 +234,17 @@ describe("while a chain hangs", () => {
     const proxy = proxies.get("polygon");
     await setLatency(0);
     await proxy?.setFault(faults.hang);
-    const gateway = await startGateway({ ...environment, REQUEST_TIMEOUT_MS: "4000" });
-    try {
-      const before = proxy?.requests ?? 0;
-      const startedAt = performance.now();
-      const paths = Array.from({ length: 100 }, (_, index) => [
-        quote("ETH", "polygon", "arbitrum", `${index + 1}000000000000000000`),
-        statuses["status by hash of usdt-polygon-arbitrum"] ?? "",
-      ]).flat();
-      const answers = await Promise.all(paths.map((path) => gateway.get(path)));
-      const seconds = (performance.now() - startedAt) / 1_000;
-      expect(new Set(answers.map(({ status }) => status > 502))).toEqual(new Set([true]));
-      // One read and one lookup at a time, each with one request in 3 s; the background refresh goes on meanwhile.
-      expect((proxy?.requests ?? 0) - before).toBeLessThanOrEqual(4 * (1 + seconds / 3));
-    } finally {
-      await gateway.stop();
-      await proxy?.setFault(undefined);
-    }
+    const gateway = await startGatewayForTest({ ...environment, REQUEST_TIMEOUT_MS: "4000" });
+    const before = proxy?.requests ?? 0;
+    const startedAt = performance.now();
+    const paths = Array.from({ length: 100 }, (_, index) => [
+      quote("ETH", "polygon", "arbitrum", `${index + 1}000000000000000000`),
+      statuses["status by hash of usdt-polygon-arbitrum"] ?? "",
+    ]).flat();
+    const answers = await Promise.all(paths.map((path) => gateway.get(path)));
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(new Set(answers.map(({ status }) => status > 502))).toEqual(new Set([true]));
+    // One read and one lookup at a time, each with one request in 3 s; the background refresh goes on meanwhile.
+    expect((proxy?.requests ?? 0) - before).toBeLessThanOrEqual(4 * (1 + seconds / 3));
   });
 });

@@ -1,5 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { closeAfterTest } from "../support/close-after-test.js";
+import { startGatewayForTest, type TestGateway, withGateway } from "../support/service/in-process-gateway.js";
+import { toRpcEnvironment } from "../support/stubs/rpc-proxy.js";
 import { startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
 
@@ -42,7 +44,6 @@ const paths = NAMES.map((name) => {
   const transfer = transfers.find((each) => each.name === name);
   return `/v1/transfer-status?transferHash=${transfer?.transactionHash}`;
 });
-const open: { stop(): Promise<void> }[] = [];
 let baseline: readonly unknown[];
 
 const readFull = (gateway: TestGateway): Promise<readonly Answer[]> =>
@@ -54,29 +55,20 @@ function withoutFinality({ body: { details } }: Answer): unknown {
 }
 
 beforeAll(async () => {
-  const gateway = await startGateway();
-  const answers = await readFull(gateway);
+  const answers = await withGateway({}, readFull);
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   baseline = answers.map(withoutFinality);
-  await gateway.stop();
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.stop();
-});
-afterAll(async () => {
-  for (const each of open) await each.stop();
 });
 
 describe.each(["optimism", "polygon"])("while %s fails", (slug) => {
   test.each(FAULTS)("with %s, details are right or unavailable, and right again afterwards", async (fault) => {
-    const proxy = await startFaultProxy(chains[slug]?.url ?? "", { otherChainUrl: chains.gnosis?.url ?? "" });
-    open.push({ stop: () => proxy.close() });
-    const gateway = await startGateway({
-      [`RPC_URL_${slug.toUpperCase()}`]: proxy.url,
+    const otherChainUrl = chains.gnosis?.url ?? "";
+    const proxy = closeAfterTest(await startFaultProxy(chains[slug]?.url ?? "", { otherChainUrl }));
+    const gateway = await startGatewayForTest({
+      ...toRpcEnvironment([[slug, proxy]]),
       REQUEST_TIMEOUT_MS: String(TIMEOUT_MS),
       EXPLORER_API_URL: "off",
     });
-    open.unshift(gateway);
     // The status is cached: only the details have to be read.
     await Promise.all(paths.map((path) => gateway.get(path)));
     await proxy.setFault(faults[fault]);

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectChains, type LocalChain } from "../../devnet/chain/local-chains.js";
-import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { isFullEffort } from "../support/effort.js";
+import { useGateway } from "../support/service/in-process-gateway.js";
 import { fundAndSend } from "../support/service/local-transfers.js";
+import { useOwnNetwork } from "../support/service/own-network.js";
 import { nextState, openWatch } from "../support/service/watch-client.js";
+import { toRpcEnvironment } from "../support/stubs/rpc-proxy.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
 
@@ -18,28 +19,17 @@ const DESTINATION = "arbitrum";
 /** Longer than a poll. */
 const FAULT_MS = 3_000;
 
-const proxies: FaultProxy[] = [];
-let network: LocalNetwork;
-let chains: ReadonlyMap<string, LocalChain>;
-let gateway: TestGateway;
-
+const { network, chains } = useOwnNetwork();
+const proxies = new Map<string, FaultProxy>();
 beforeAll(async () => {
-  network = await startLocalNetwork();
-  chains = connectChains(network.chains);
-  const environment: Record<string, string> = { ...network.environment };
-  for (const slug of [SOURCE, DESTINATION]) {
-    const otherChainUrl = network.chains.gnosis?.url;
-    const proxy = await startFaultProxy(network.chains[slug]?.url ?? "", otherChainUrl ? { otherChainUrl } : {});
-    proxies.push(proxy);
-    environment[`RPC_URL_${slug.toUpperCase()}`] = proxy.url;
-  }
-  gateway = await startGateway(environment);
+  const getUrl = (slug: string): string => network.chains[slug]?.url ?? "";
+  for (const slug of [SOURCE, DESTINATION])
+    proxies.set(slug, await startFaultProxy(getUrl(slug), { otherChainUrl: getUrl("gnosis") }));
 });
 afterAll(async () => {
-  await gateway.stop();
-  for (const proxy of proxies) await proxy.close();
-  await network.stop();
+  for (const proxy of proxies.values()) await proxy.close();
 });
+const gateway = useGateway(() => ({ ...network.environment, ...toRpcEnvironment(proxies) }));
 
 const send = () => fundAndSend(chains, SOURCE, DESTINATION);
 
@@ -47,20 +37,20 @@ const send = () => fundAndSend(chains, SOURCE, DESTINATION);
 const SHORT_FORM: readonly FaultName[] = [
   ...(["connection reset", "half of the JSON", "another chain", "lagging head", "block number going back"] as const),
 ];
-const names = process.env.TEST_EFFORT === "full" ? (Object.keys(faults) as FaultName[]) : SHORT_FORM;
+const names = isFullEffort ? (Object.keys(faults) as FaultName[]) : SHORT_FORM;
 
 test.each(names)("%s: no wrong state, and the right one when it ends", async (name) => {
   const { transactionHash, transfer } = await send();
   const other = await send();
   const watch = await openWatch(gateway.url, `transferHash=${transactionHash}`);
   expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
-  for (const proxy of proxies) await proxy.setFault(faults[name]);
+  for (const proxy of proxies.values()) await proxy.setFault(faults[name]);
   await deliverTransfer(chains, transfer);
   await deliverTransfer(chains, other.transfer);
   // It responds with its first message.
   const opening = openWatch(gateway.url, `transferHash=${other.transactionHash}`);
   await sleep(FAULT_MS);
-  for (const proxy of proxies) await proxy.setFault(undefined);
+  for (const proxy of proxies.values()) await proxy.setFault(undefined);
   expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
   watch.close();
   const newWatch = await opening;
