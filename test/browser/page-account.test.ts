@@ -1,14 +1,11 @@
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import {
-  findAccessibilityViolations,
-  measureHorizontalOverflow,
-  openBrowserPage,
-  VIEWPORTS,
-} from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { findAccessibilityViolations, measureHorizontalOverflow, VIEWPORTS } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
+import { takeCases } from "../support/effort.js";
+import { startGatewayForTest } from "../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../support/service/index-coverage.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
@@ -24,28 +21,22 @@ const seeded = inject("network").transfers.filter(({ expectedState }) => expecte
 
 describe.skipIf(browserPath === undefined)("the view of an account (needs chromium)", () => {
   const folder = useTemporaryFolder();
-  let gateway: TestGateway;
-  let browser: Browser;
+  const { gateway, open } = usePages(() => ({
+    INDEX: `sqlite:${join(folder(), "index")}`,
+    INDEX_FROM: "2020-01-01",
+  }));
   /** Has sent the seeded transfers. */
   let account = "";
   beforeAll(async () => {
-    const INDEX = `sqlite:${join(folder(), "index")}`;
-    [gateway, browser] = await Promise.all([startGateway({ INDEX, INDEX_FROM: "2020-01-01" }), launchBrowser()]);
     const { body } = await gateway.get(`/v1/transfer-status?transferHash=${seeded[0]?.transactionHash}`);
     account = (body as Transfer).accountAddress;
     await waitUntilIndexed(gateway, inject("network").chains);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
   });
 
   async function list(query: string) {
     const { body } = await gateway.get(`/v1/transfers?account=${account}&${query}`);
     return body as { readonly transfers: readonly Transfer[] };
   }
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
   /** Ids of the transfers that the page lists, in their order. */
   async function readIds(page: Page): Promise<readonly string[]> {
     const links = await page.locator("#account-answer .transfers li > a").all();
@@ -64,10 +55,10 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
   const BOOKMARK = "event: bookmark\nid: 2\ndata: {}\n\n";
   const withoutStream = (page: Page) => streamEvents(page, [BOOKMARK]);
 
-  test.each(["desk", "phone"] as const)(
+  test.each(takeCases(["phone", "desk"] as const))(
     "lists the transfers, newest first, and filters them, on a %s",
     async (size) => {
-      const { page, consoleProblems, close } = await open("/#account", {
+      const { page } = await open("/#account", {
         viewport: VIEWPORTS[size],
         before: withoutStream,
       });
@@ -105,7 +96,6 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
       }
       expect(await measureHorizontalOverflow(page)).toBeLessThanOrEqual(0);
       const [id] = await readIds(page);
-      expect(consoleProblems).toEqual([]);
       await page.unroute("**/v1/transfers:watch?**");
       await page.locator("#account-answer .transfers a").first().focus();
       await page.keyboard.press("Enter");
@@ -113,13 +103,12 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
         .locator("#transfer-answer .hash", { hasText: id ?? "" })
         .first()
         .waitFor();
-      await close();
     },
   );
 
   test("shows older transfers on demand, each once", async () => {
     const { transfers } = await list("pageSize=1000");
-    const { page, consoleProblems, close } = await open(`/#account?of=${account}`, {
+    const { page } = await open(`/#account?of=${account}`, {
       // Pages of seven, so that there are several.
       before: async (browserPage) => {
         await withoutStream(browserPage);
@@ -141,8 +130,6 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
     expect(await readIds(page)).toEqual(transfers.map(({ transferId }) => transferId));
     // The focus stays in the list when the button is gone.
     await expect.poll(() => page.evaluate("document.activeElement?.closest('.transfers') !== null")).toBe(true);
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 
   test("shows changes and new transfers by themselves", async () => {
@@ -155,7 +142,7 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const { page, consoleProblems, close } = await open(`/#account?of=${account}`, {
+    const { page } = await open(`/#account?of=${account}`, {
       before: (browserPage) =>
         browserPage.route("**/v1/transfers:watch?**", async (request) => {
           await released;
@@ -175,41 +162,35 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
     // Other rows come and go around the focus.
     expect(await row.locator("a").evaluate((link) => link === link.ownerDocument.activeElement)).toBe(true);
     expect(await page.locator("#account-announcement").textContent()).toMatch(/^Pending: .+ from .+ to .+\.$/);
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 
   test("says where an account has no transfers, and where none matches", async () => {
-    const { page, close } = await open(`/#account?of=0x${"12".repeat(20)}`, { before: withoutStream });
+    const { page } = await open(`/#account?of=0x${"12".repeat(20)}`, { before: withoutStream });
     const empty = page.locator("#account-answer .empty");
     await expect.poll(() => empty.textContent()).toBe("No transfers of this account are known.");
     await page.getByLabel("State").selectOption("UNBONDABLE");
     await expect.poll(() => empty.textContent()).toBe("No transfer of this account matches.");
     expect(await page.locator("#account-announcement").textContent()).toBe("No transfer of this account matches.");
-    await close();
   });
 
   test("shows the error of a malformed address at the field", async () => {
-    const { page, close } = await open("/#account?of=0x12", { mayFail: /400/ });
+    const { page } = await open("/#account?of=0x12", { mayFail: /400/ });
     const { body } = await gateway.get("/v1/transfers?account=0x12");
     await page.locator("#account-of-error", { hasText: (body as { message: string }).message }).waitFor();
     expect(await page.locator("#account-of").getAttribute("aria-invalid")).toBe("true");
     expect(await page.locator("#account-stream").textContent()).toBe("");
-    await close();
   });
 
   test("explains that a gateway without an index cannot list", async () => {
-    const plain = await startGateway();
-    const { page, close } = await openBrowserPage(browser, plain.url, `/#account?of=${account}`, { mayFail: /400/ });
+    const plain = await startGatewayForTest();
+    const { page } = await open(`/#account?of=${account}`, { mayFail: /400/ }, plain);
     await page.locator("#account-answer .index-required").waitFor();
     expect(await page.locator("#account-answer pre").textContent()).toBe("INDEX=sqlite:transfers.db npm start");
     expect(await findAccessibilityViolations(page)).toEqual([]);
-    await close();
-    await plain.stop();
   });
 
   test("lists also where no stream is accepted, and says that states are not live", async () => {
-    const { page, close } = await open(`/#account?of=${account}`, {
+    const { page } = await open(`/#account?of=${account}`, {
       before: (browserPage) =>
         browserPage.route("**/v1/transfers:watch?**", (request) => request.fulfill({ status: 503, json: {} })),
       mayFail: /503/,
@@ -219,6 +200,5 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
     const opened = page.waitForRequest((request) => request.url().includes("transfers:watch"));
     await page.locator("#account-stream").getByRole("button", { name: "Try again" }).click();
     await opened;
-    await close();
   });
 });

@@ -1,8 +1,9 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { findAccessibilityViolations, measureHorizontalOverflow, VIEWPORTS } from "../support/browser/browser-page.js";
+import { VIEWPORTS } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
+import { takeCases } from "../support/effort.js";
 import { ROUTE, waitForQuote } from "./quote-page.js";
 
 /** Bytes of the quote page with everything that it loads until its curve is drawn, as transferred. */
@@ -38,7 +39,7 @@ describe.skipIf(browserPath === undefined)("the quote page (needs chromium)", ()
 
   test(`transfers less than ${MAX_TRANSFERRED_BYTES / 1000} kB`, async () => {
     let transferred = 0;
-    const { page, close } = await open("/", {
+    const { page } = await open("/", {
       before: async (browserPage) => {
         const session = await browserPage.context().newCDPSession(browserPage);
         await session.send("Network.enable");
@@ -52,11 +53,10 @@ describe.skipIf(browserPath === undefined)("the quote page (needs chromium)", ()
     // The curve and its library are in it.
     expect(transferred).toBeGreaterThan(40_000);
     expect(transferred).toBeLessThan(MAX_TRANSFERRED_BYTES);
-    await close();
   });
 
-  test.each(["desk", "phone"] as const)("does not shift its layout on updates on a %s", async (size) => {
-    const { page, close } = await open(`/#quote?${ROUTE}&amount=20000`, {
+  test.each(takeCases(["phone", "desk"] as const))("does not shift its layout on updates on a %s", async (size) => {
+    const { page } = await open(`/#quote?${ROUTE}&amount=20000`, {
       viewport: VIEWPORTS[size],
       before: (browserPage) => browserPage.addInitScript(OBSERVE_SHIFTS),
     });
@@ -76,7 +76,6 @@ describe.skipIf(browserPath === undefined)("the quote page (needs chromium)", ()
     await page.locator(CURVE).waitFor();
     const shifts = await takeShifts(page);
     expect(sumShifts(shifts), JSON.stringify(shifts)).toBeLessThan(MAX_UPDATE_SHIFT);
-    await close();
   });
 
   const HASH = "0x2a6e5685b82b1262614ea73a4000775147af693d53e5feeeeebf33910d264ca5";
@@ -86,41 +85,16 @@ describe.skipIf(browserPath === undefined)("the quote page (needs chromium)", ()
     ["chains", "#chains", "#chains-answer .summary"],
     ["routes", "#routes", "#routes-answer table"],
   ];
-  test.each(views.flatMap((view) => (["desk", "phone"] as const).map((size) => [...view, size] as const)))(
+  test.each(views.flatMap((view) => takeCases(["phone", "desk"] as const).map((size) => [...view, size] as const)))(
     "the view at %s does not shift its layout while it loads",
     async (_, address, shown, size) => {
-      const { page, close } = await open(`/${address}`, {
+      const { page } = await open(`/${address}`, {
         viewport: VIEWPORTS[size],
         before: (browserPage) => browserPage.addInitScript(OBSERVE_SHIFTS),
       });
       await page.locator(shown).first().waitFor();
       const shifts = await takeShifts(page);
       expect(sumShifts(shifts), JSON.stringify(shifts)).toBeLessThan(MAX_LOAD_SHIFT);
-      await close();
-    },
-  );
-
-  test.each([
-    ["quote", `#quote?${ROUTE}&amount=90000000`, CURVE],
-    ["comparison", "#compare?token=USDT&from=polygon", "#compare-answer .comparison"],
-  ])(
-    "shows the %s accessibly at every width, in both themes, with and without API fields",
-    async (_, address, shown) => {
-      const { page, consoleProblems, close } = await open(`/${address}`);
-      await page.locator(shown).waitFor();
-      for (const isDeveloper of [false, true]) {
-        await page.locator("#developer").setChecked(isDeveloper);
-        for (const width of [320, 390, 1280]) {
-          await page.setViewportSize({ width, height: 800 });
-          for (const colorScheme of ["light", "dark"] as const) {
-            await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-            expect(await findAccessibilityViolations(page), `${width} ${colorScheme}`).toEqual([]);
-          }
-          expect(await measureHorizontalOverflow(page), `${width}`).toBeLessThanOrEqual(0);
-        }
-      }
-      expect(consoleProblems).toEqual([]);
-      await close();
     },
   );
 });

@@ -7,9 +7,9 @@ describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", (
   const { gateway, open } = usePages();
 
   test("shows every chain of /readyz", async () => {
-    const { page, close } = await open("/#chains");
+    const { page } = await open("/#chains");
     await page.locator("#chains-answer .cards .state[data-state=ok]").first().waitFor();
-    const { chains, sources } = (await gateway().get("/readyz")).body as {
+    const { chains, sources } = (await gateway.get("/readyz")).body as {
       chains: { chain: string; chainId: number; network: string; endpoints: { endpoint: string }[] }[];
       sources: unknown[];
     };
@@ -25,13 +25,12 @@ describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", (
     await limit.first().waitFor();
     // The local chains have heads, so ages are shown.
     await page.locator("#chains-answer [data-since]").first().waitFor();
-    await close();
   });
 
   test("polls only while the view is visible", async () => {
     const requestedUrls: string[] = [];
     const count = (): number => requestedUrls.filter((url) => url.endsWith("/readyz")).length;
-    const { page, close } = await open("/#chains", {
+    const { page } = await open("/#chains", {
       before: async (browserPage) => {
         browserPage.on("request", (request) => requestedUrls.push(request.url()));
       },
@@ -49,14 +48,13 @@ describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", (
     const afterLeaving = count();
     await page.waitForTimeout(2_500);
     expect(count()).toBe(afterLeaving);
-    await close();
   });
 
   test("shows failing chains, a missing /readyz and responses of other servers", async () => {
     const chain = { network: "mainnet", chain: "polygon", chainId: 137, state: "failing", endpoints: [] };
     const unready = { status: "unready", reason: "no chain responds", chains: [chain], sources: [] };
     let response = { status: 503, body: JSON.stringify(unready) };
-    const { page, close } = await open("/#chains", {
+    const { page } = await open("/#chains", {
       mayFail: /503|404/,
       before: (browserPage) =>
         browserPage.route("**/readyz", (request) => request.fulfill({ contentType: "application/json", ...response })),
@@ -72,6 +70,5 @@ describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", (
     response = { status: 200, body: "{}" };
     await page.reload();
     await page.locator("#chains-answer .message", { hasText: "does not come from the gateway" }).waitFor();
-    await close();
   });
 });

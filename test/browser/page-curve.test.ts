@@ -3,10 +3,9 @@ import { describe, expect, test } from "vitest";
 import { DEFAULT_ROUTE, getTypicalAmount } from "../../web/quote/default-quote.js";
 import { sampleAmounts } from "../../web/quote/rate-curve.js";
 import { formatPercent, parseAmount } from "../../web/shared/format/amounts.js";
-import { openBrowserPage } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
-import { startGateway } from "../support/service/in-process-gateway.js";
+import { startGatewayForTest } from "../support/service/in-process-gateway.js";
 import { fetchDetails, fetchQuote, ROUTE, readText } from "./quote-page.js";
 
 /** Counts the pixels of the curve that have a colour. */
@@ -26,10 +25,10 @@ async function countPixels(page: Page, [red, green, blue]: readonly [number, num
 }
 
 describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", () => {
-  const { gateway, browser, open } = usePages();
+  const { gateway, open } = usePages();
 
   test("draws the curve and lists the API's quotes in its table", async () => {
-    const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`);
+    const { page } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`);
     await page.locator('#curve[aria-busy="false"]').waitFor();
     // Many pixels in the colour of the line: the curve was drawn, not only the axes.
     expect(await countPixels(page, [91, 60, 196])).toBeGreaterThan(500);
@@ -46,39 +45,33 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
         .allTextContents();
       const raw = (text: string): string => String(parseAmount(text.replaceAll(",", ""), 6));
       expect(raw(sent)).toBe(String(amounts[index]));
-      const expected = await fetchQuote(gateway(), raw(sent));
+      const expected = await fetchQuote(gateway, raw(sent));
       expect([raw(received), raw(fee)]).toEqual([expected.estimatedReceived, expected.bonderFee]);
     }
     const cells = (column: string) => page.locator(`#curve-table tbody td:nth-of-type(${column})`).allTextContents();
     const impacts = await cells("4");
     // The largest amount moves the pools a lot. The API says how much, here and beside the quote.
     expect(Number.parseFloat(impacts.at(-1) ?? "")).toBeGreaterThan(50);
-    const { details } = await fetchDetails(gateway(), "20000000000");
+    const { details } = await fetchDetails(gateway, "20000000000");
     expect(impacts[10]).toBe(formatPercent((details.priceImpact ?? Number.NaN) / 100));
     expect(await readText(page, "priceImpact")).toBe(impacts[10]);
     expect(new Set(await cells("5"))).toEqual(new Set(["yes"]));
     expect(await page.locator("#curve-summary").textContent()).toMatch(
       /^The price impact is more than 1 % from \d{3},000 USDT on\./,
     );
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 
   test("completes the curve under a rate limit by waiting for Retry-After", async () => {
-    const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "8" });
-    const { page, close } = await openBrowserPage(browser(), limited.url, `/#quote?${ROUTE}&amount=20000`, {
-      mayFail: /429/,
-    });
+    const limited = await startGatewayForTest({ IP_RATE_LIMIT_REQ_PER_SEC: "8" });
+    const { page } = await open(`/#quote?${ROUTE}&amount=20000`, { mayFail: /429/ }, limited);
     await page.locator('#curve[aria-busy="false"]').waitFor();
     expect(await page.locator("#curve-table tbody tr").count()).toBe(21);
     expect(await page.locator("#curve-table td[colspan]").count()).toBe(0);
-    await close();
-    await limited.stop();
   });
 
   test("asks for the whole curve in one call", async () => {
     const paths: string[] = [];
-    const { page, close } = await open(`/#quote?${ROUTE}&amount=20000`, {
+    const { page } = await open(`/#quote?${ROUTE}&amount=20000`, {
       before: async (browserPage) => {
         browserPage.on("request", (request) => {
           const { pathname } = new URL(request.url());
@@ -88,11 +81,10 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
     });
     await page.locator('#curve[aria-busy="false"]').waitFor();
     expect(paths).toEqual(["/v1/quote", "/v1/quotes"]);
-    await close();
   });
 
   test("shows a route with a usual cost first", async () => {
-    const { page, consoleProblems, close } = await open("/");
+    const { page } = await open("/");
     await page.locator('#curve[aria-busy="false"]').waitFor();
     const { token, from, to } = DEFAULT_ROUTE;
     expect(page.url()).toContain(`#quote?token=${token}&from=${from}&to=${to}&amount=${getTypicalAmount(token)}&`);
@@ -102,7 +94,5 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
     // The fee of a small amount has a minimum.
     expect((rates[10] ?? 0) - (rates[0] ?? 0)).toBeGreaterThan(0.002);
     expect(await page.getByRole("alert").count()).toBe(0);
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 });

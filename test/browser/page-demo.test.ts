@@ -1,12 +1,12 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addDemoToPage, OFFERED_TRANSFER } from "../../devnet/demo-page.js";
-import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { parseSendArguments } from "../../devnet/send-arguments.js";
 import { sendQuotedTransfer } from "../../devnet/transfer/send-quoted-transfer.js";
-import { findAccessibilityViolations, openBrowserPage, VIEWPORTS } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { findAccessibilityViolations, VIEWPORTS } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
+import { startGatewayForTest } from "../support/service/in-process-gateway.js";
+import { useOwnNetwork } from "../support/service/own-network.js";
 
 const TRANSFER = parseSendArguments(OFFERED_TRANSFER.split(" "));
 /** The quotes of the documentation, there and back: the first pool of each is the second of the other. */
@@ -17,38 +17,25 @@ const DOCUMENTED = [
 
 // Uses its own local network, because it sends transfers.
 describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium)", () => {
-  let network: LocalNetwork;
-  let gateway: TestGateway;
-  let browser: Browser;
+  const { network } = useOwnNetwork({ blockTimeMs: 1_000 });
   let failure: Error | undefined;
   let sentCount = 0;
+  const { gateway, open } = usePages(() => network.environment, {
+    extendDocuments: (documents) =>
+      addDemoToPage(documents, async () => {
+        if (failure !== undefined || TRANSFER === undefined) throw failure;
+        sentCount++;
+        return sendQuotedTransfer({ gatewayUrl: gateway.url, chains: network.chains }, TRANSFER);
+      }),
+  });
   const quoteMinimums = async (): Promise<readonly unknown[]> => {
     const answers = await Promise.all(DOCUMENTED.map((path) => gateway.get(path)));
     return answers.map(({ body }) => (body as { amountOutMin: string }).amountOutMin);
   };
-  beforeAll(async () => {
-    [network, browser] = await Promise.all([startLocalNetwork({ blockTimeMs: 1_000 }), launchBrowser()]);
-    gateway = await startGateway(network.environment, {
-      extendDocuments: (documents) =>
-        addDemoToPage(documents, async () => {
-          if (failure !== undefined || TRANSFER === undefined) throw failure;
-          sentCount++;
-          return sendQuotedTransfer({ gatewayUrl: gateway.url, chains: network.chains }, TRANSFER);
-        }),
-    });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-    await network?.stop();
-  });
 
   test("sends a transfer that runs through its states on the timeline", async () => {
     const minimums = await quoteMinimums();
-    const { page, consoleProblems, close } = await openBrowserPage(browser, gateway.url, "/#routes", {
-      viewport: VIEWPORTS.phone,
-      reducedMotion: "reduce",
-    });
+    const { page } = await open("/#routes", { viewport: VIEWPORTS.phone, reducedMotion: "reduce" });
     await page.getByRole("button", { name: "Send a demo transfer" }).click();
     const current = page.locator("#transfer-answer .timeline [aria-current=step]");
     await current.filter({ hasText: "Waiting for a bonder" }).waitFor();
@@ -61,8 +48,6 @@ describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium
     await page.locator('#transfer-stream [data-stream="ended"]').waitFor();
     expect(await page.locator("#transfer-answer .finality").allTextContents()).toEqual(["final", "final"]);
     expect(await page.locator("#transfer-answer a[href^=http]").count()).toBe(0);
-    expect(consoleProblems).toEqual([]);
-    await close();
     expect(await quoteMinimums()).toEqual(minimums);
   });
 
@@ -83,20 +68,17 @@ describe.skipIf(browserPath === undefined)("the page of the demo (needs chromium
 
   test("says that a transfer was not sent", async () => {
     failure = new Error("the chain is gone");
-    const { page, close } = await openBrowserPage(browser, gateway.url, "/#chains", { mayFail: /500|503/ });
+    const { page } = await open("/#chains", { mayFail: /500|503/ });
     await page.getByRole("button", { name: "Send a demo transfer" }).click();
     await page.locator("#demo-notice", { hasText: "Not sent" }).waitFor();
     expect(await page.locator("#demo-send").isEnabled()).toBe(true);
-    await close();
   });
 
   test("has the button only there", async () => {
-    const plain = await startGateway(network.environment);
-    const { page, close } = await openBrowserPage(browser, plain.url, "/#transfer");
+    const plain = await startGatewayForTest(network.environment);
+    const { page } = await open("/#transfer", {}, plain);
     await page.locator("#transfer-answer .empty").waitFor();
     expect(await page.locator("#demo").isVisible()).toBe(false);
     expect((await plain.get("/demo/send")).status).toBe(404);
-    await close();
-    await plain.stop();
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { findAccessibilityViolations, measureHorizontalOverflow, VIEWPORTS } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
+import { takeCases } from "../support/effort.js";
 
 interface Result {
   readonly toChain: string;
@@ -11,10 +12,10 @@ interface Result {
 describe.skipIf(browserPath === undefined)("the routes of a token (needs chromium)", () => {
   const { gateway, open } = usePages();
 
-  test.each(["desk", "phone"] as const)(
+  test.each(takeCases(["phone", "desk"] as const))(
     "show what 1,000 dollars bring, by one call per source, on a %s",
     async (size) => {
-      const { page, consoleProblems, close } = await open("/#routes", { viewport: VIEWPORTS[size] });
+      const { page } = await open("/#routes", { viewport: VIEWPORTS[size] });
       await page.locator("#routes-answer table").first().waitFor();
       const batches: URL[] = [];
       let pending = 0;
@@ -37,7 +38,7 @@ describe.skipIf(browserPath === undefined)("the routes of a token (needs chromiu
 
       const link = page.getByRole("link", { name: "Quote USDT from Polygon to Arbitrum" });
       const batch = batches.find(({ searchParams }) => searchParams.get("fromChain") === "polygon");
-      const { body } = await gateway().get(`${batch?.pathname}${batch?.search}`);
+      const { body } = await gateway.get(`${batch?.pathname}${batch?.search}`);
       const { quote } = (body as { results: readonly Result[] }).results.find(
         ({ toChain }) => toChain === "arbitrum",
       ) as Result;
@@ -47,13 +48,11 @@ describe.skipIf(browserPath === undefined)("the routes of a token (needs chromiu
       expect(await page.locator("#routes-summary").textContent()).toContain("1,000 dollars of USDT bring");
       expect(await findAccessibilityViolations(page)).toEqual([]);
       expect(await measureHorizontalOverflow(page)).toBeLessThanOrEqual(0);
-      expect(consoleProblems).toEqual([]);
-      await close();
     },
   );
 
   test("are asked for no more when another token is selected", async () => {
-    const { page, close } = await open("/#routes?token=USDT", {
+    const { page } = await open("/#routes?token=USDT", {
       before: (browserPage) =>
         browserPage.route("**/v1/quotes?*token=USDT*", async (request) => {
           await new Promise((resolve) => setTimeout(resolve, 100));
@@ -70,12 +69,11 @@ describe.skipIf(browserPath === undefined)("the routes of a token (needs chromiu
     const links = page.locator("#routes-answer a");
     await expect.poll(async () => (await links.allTextContents()).every((text) => text !== "")).toBe(true);
     expect([...new Set(tokens)]).toEqual(["DAI"]);
-    await close();
   });
 
   test("stay dots without a price", async () => {
     let requests = 0;
-    const { page, close } = await open("/#routes?token=USDT", {
+    const { page } = await open("/#routes?token=USDT", {
       before: (browserPage) =>
         browserPage.route("**/v1/quote?*", async (request) => {
           requests += 1;
@@ -86,6 +84,5 @@ describe.skipIf(browserPath === undefined)("the routes of a token (needs chromiu
     await page.locator("#routes-answer table").first().waitFor();
     await expect.poll(() => requests).toBe(1);
     expect((await page.locator("#routes-answer a").allTextContents()).join("")).toBe("");
-    await close();
   });
 });

@@ -1,14 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectChains, getLocalChain, type LocalChains } from "../../devnet/chain/local-chains.js";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { getLocalChain } from "../../devnet/chain/local-chains.js";
 import { fundAccount } from "../../devnet/chain/tokens.js";
-import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers } from "../../devnet/transfer/sent-transfer.js";
-import { openBrowserPage, setPageHidden } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { setPageHidden } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
+import { startGatewayForTest } from "../support/service/in-process-gateway.js";
+import { useOwnNetwork } from "../support/service/own-network.js";
 
 const HOUR = 3_600;
 
@@ -20,22 +21,8 @@ interface Details {
 
 // Uses its own local network, because it sends transfers.
 describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)", () => {
-  let network: LocalNetwork;
-  let chains: LocalChains;
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [network, browser] = await Promise.all([startLocalNetwork(), launchBrowser()]);
-    chains = connectChains(network.chains);
-    gateway = await startGateway(network.environment);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-    await network?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
+  const { network, chains } = useOwnNetwork();
+  const { gateway, open } = usePages(() => network.environment);
 
   const findSeeded = (name: string) => {
     const transfer = network.transfers.find((seeded) => seeded.name === name);
@@ -74,7 +61,7 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
 
   test("follows a pending transfer without reloading until both blocks are final", async () => {
     const sent = await send();
-    const { page, consoleProblems, close } = await open("/#transfer");
+    const { page } = await open("/#transfer");
     const requested: string[] = [];
     page.on("request", (request) => {
       const { pathname } = new URL(request.url());
@@ -118,15 +105,12 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     ]) {
       expect(answer).toContain(value);
     }
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 
   test("resumes after the gateway was restarted, and says so meanwhile", async () => {
     const sent = await send();
-    const first = await startGateway(network.environment);
-    const opened = await openBrowserPage(browser, first.url, `/#transfer?of=${sent.hash}`, { mayFail: /ERR_|503/ });
-    const { page, consoleProblems, close } = opened;
+    const first = await startGatewayForTest(network.environment);
+    const { page } = await open(`/#transfer?of=${sent.hash}`, { mayFail: /ERR_|503/ }, first);
     await waitForState(page, "Pending");
     await waitForStream(page, "live");
     await page.evaluate("window.isSamePage = true");
@@ -138,22 +122,19 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     expect(await page.locator("#transfer-announcement").textContent()).toBe(announced);
     await sent.deliver();
     const resumed = page.waitForRequest((request) => request.url().includes("transfers:watch"));
-    const second = await startGateway({ ...network.environment, PORT: new URL(first.url).port });
+    await startGatewayForTest({ ...network.environment, PORT: new URL(first.url).port });
     expect(await (await resumed).headerValue("last-event-id")).toMatch(/./);
     await waitForState(page, "Received");
     await waitForStream(page, "live");
     expect(await page.evaluate("window.isSamePage")).toBe(true);
-    expect(consoleProblems).toEqual([]);
-    await close();
-    await second.stop();
   });
 
   test("shows what a status request says where no further stream is accepted, and offers another attempt", async () => {
-    const limited = await startGateway({ ...network.environment, WATCH_MAX_PER_CALLER: "1" });
+    const limited = await startGatewayForTest({ ...network.environment, WATCH_MAX_PER_CALLER: "1" });
     const address = `/#transfer?id=${findSeeded("eth-base-polygon").transferId}`;
-    const first = await openBrowserPage(browser, limited.url, address);
+    const first = await open(address, {}, limited);
     await waitForStream(first.page, "live");
-    const second = await openBrowserPage(browser, limited.url, address, { mayFail: /429/ });
+    const second = await open(address, { mayFail: /429/ }, limited);
     await waitForStream(second.page, "refused");
     await waitForState(second.page, "Pending");
     expect(await second.page.locator("#transfer-stream").textContent()).toContain("may be outdated");
@@ -169,13 +150,10 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
         return second.page.locator("#transfer-stream [data-stream]").getAttribute("data-stream");
       })
       .toBe("live");
-    expect(second.consoleProblems).toEqual([]);
-    await second.close();
-    await limited.stop();
   });
 
   test("has no stream while the page is hidden", async () => {
-    const { page, close } = await open(`/#transfer?id=${findSeeded("eth-base-polygon").transferId}`);
+    const { page } = await open(`/#transfer?id=${findSeeded("eth-base-polygon").transferId}`);
     await waitForState(page, "Pending");
     await waitForStream(page, "live");
     const closed = page.waitForEvent("requestfailed", (request) => request.url().includes("transfers:watch"));
@@ -188,7 +166,6 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await opened;
     await waitForStream(page, "live");
     expect(await copy.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true);
-    await close();
   });
 
   test("shows a transfer by itself that was not known before", async () => {
@@ -198,19 +175,17 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     const { transactionHash } = await sendTransfer(chains, order);
     await polygon.rpc("evm_revert", [snapshot]);
     await finalize("polygon");
-    const { page, consoleProblems, close } = await open(`/#transfer?of=${transactionHash}`);
+    const { page } = await open(`/#transfer?of=${transactionHash}`);
     await page.locator("#transfer-answer .empty", { hasText: "is known yet" }).waitFor();
     await waitForStream(page, "live");
     // With the same nonce it is the same transaction.
     expect((await sendTransfer(chains, order)).transactionHash).toBe(transactionHash);
     await waitForState(page, "Pending");
-    expect(consoleProblems).toEqual([]);
-    await close();
   });
 
   test("copies the link to a transfer", async () => {
     const address = `/#transfer?id=${findSeeded("eth-base-polygon").transferId}`;
-    const { page, close } = await open(address, { permissions: ["clipboard-read", "clipboard-write"] });
+    const { page } = await open(address, { permissions: ["clipboard-read", "clipboard-write"] });
     const copy = page.getByRole("button", { name: "Copy link" });
     await copy.click();
     await page.locator("#transfer-announcement", { hasText: "The link was copied." }).waitFor();
@@ -219,12 +194,11 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await page.goto(`${gateway.url}/#transfer`);
     await page.locator("#transfer-answer .empty").waitFor();
     expect(await copy.isVisible()).toBe(false);
-    await close();
   });
 
   test("takes a text for a hash or a transfer id, and finds a CCTP transfer by its number", async () => {
     const { transferId } = findSeeded("matic-polygon-gnosis");
-    const { page, close } = await open(`/#transfer?of=${transferId}`);
+    const { page } = await open(`/#transfer?of=${transferId}`);
     await page.locator("#transfer-answer .state").waitFor();
     expect(await page.locator("#transfer-terminal .command code").first().textContent()).toContain(
       `transferId=${transferId}`,
@@ -233,7 +207,6 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await page.getByLabel("Transaction hash or transfer id").fill(cctp?.transferId ?? "");
     await page.getByRole("button", { name: "Find" }).click();
     await page.locator("#transfer-answer .hash", { hasText: cctp?.transactionHash ?? "" }).waitFor();
-    await close();
   });
 
   test("shows a deadline that is too large for a date", async () => {
@@ -242,7 +215,7 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     // The API returns this value for larger numbers, such as 2^256-1.
     const data = JSON.stringify({ ...(body as object), deadline: Number.MAX_SAFE_INTEGER });
     const events = `event: transfer\nid: 1\ndata: ${data}\n\nevent: end\nid: 2\ndata: {}\n\n`;
-    const { page, close } = await open(`/#transfer?of=${transactionHash}`, {
+    const { page } = await open(`/#transfer?of=${transactionHash}`, {
       before: (browserPage) =>
         browserPage.route("**/v1/transfers:watch?**", (request) =>
           request.fulfill({ contentType: "text/event-stream", body: events }),
@@ -251,21 +224,19 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     const deadline = page.locator('dt:has(code:text-is("deadline")) + dd');
     await deadline.waitFor();
     expect(await deadline.textContent()).toBe("Never 9007199254740991");
-    await close();
   });
 
   test("shows that a transfer is unbondable", async () => {
     const unbondable = network.transfers.find(({ expectedState }) => expectedState === "UNBONDABLE");
-    const { page, close } = await open(`/#transfer?of=${unbondable?.transactionHash}`);
+    const { page } = await open(`/#transfer?of=${unbondable?.transactionHash}`);
     await page.locator("#transfer-answer .state", { hasText: "Unbondable" }).waitFor();
-    await close();
   });
 
   test("links to the other transfers of the transaction", async () => {
     const hashes = network.transfers.map(({ transactionHash }) => transactionHash);
     const sharedHash = hashes.find((hash, index) => hashes.indexOf(hash) !== index);
     const [first, second] = network.transfers.filter(({ transactionHash }) => transactionHash === sharedHash);
-    const { page, close } = await open(`/#transfer?of=${sharedHash}`);
+    const { page } = await open(`/#transfer?of=${sharedHash}`);
     const id = page.locator('dt:has(code:text-is("transferId")) + dd');
     const others = page.locator('dt:has(code:text-is("otherTransferIds")) + dd a');
     await others.waitFor();
@@ -274,7 +245,6 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await expect.poll(() => id.textContent()).toBe(second?.transferId);
     await page.goBack();
     await expect.poll(() => id.textContent()).toBe(first?.transferId);
-    await close();
   });
 
   test("says that no transfer was found once the gateway has stopped looking", async () => {
@@ -282,7 +252,7 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     const events = ["transferId", "transferHash"].map(
       (name) => `event: unknown\nid: 1\ndata: ${JSON.stringify({ [name]: unknown, isFinal: true })}\n\n`,
     );
-    const { page, close } = await open(`/#transfer?of=${unknown}`, {
+    const { page } = await open(`/#transfer?of=${unknown}`, {
       before: (browserPage) =>
         browserPage.route("**/v1/transfers:watch?**", (request) =>
           request.fulfill({
@@ -294,16 +264,14 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await page.locator("#transfer-answer .empty", { hasText: "No transfer has this hash or id" }).waitFor();
     await page.locator("#transfer-answer").getByRole("button", { name: "Try again" }).waitFor();
     await expect.poll(() => page.locator("#transfer-stream").textContent()).toBe("");
-    await close();
   });
 
   test("shows the error of a malformed hash at the field", async () => {
-    const { page, close } = await open("/#transfer?of=0x12", { mayFail: /400/ });
+    const { page } = await open("/#transfer?of=0x12", { mayFail: /400/ });
     const { body } = await gateway.get("/v1/transfer-status?transferHash=0x12");
     const { message } = body as { message: string };
     await page.locator("#transfer-of-error", { hasText: message }).waitFor();
     expect(await page.locator("#transfer-of").getAttribute("aria-invalid")).toBe("true");
     await expect.poll(() => page.locator("#transfer-stream").textContent()).toBe("");
-    await close();
   });
 });

@@ -1,10 +1,10 @@
 import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { expect, onTestFinished } from "vitest";
 
+/** A page that is closed at the end of the running test. */
 export interface BrowserPage {
   readonly page: Page;
-  /** Console errors and warnings, violations of the content security policy, and requests to other origins. */
-  readonly consoleProblems: readonly string[];
   close(): Promise<void>;
 }
 
@@ -16,7 +16,8 @@ export const VIEWPORTS = {
 } as const;
 
 /**
- * Opens a page of the service in a new browser context, which shares no state with others.
+ * Opens a page of the service in a new browser context, which shares no state with others, until the end of the running
+ * test. That fails on console errors and warnings, violations of the content security policy, and requests to other origins.
  * @param url URL of the service
  * @param address path and fragment, such as `/#quote`
  * @param options `mayFail`: statuses of failed requests that the browser may report; `before`: runs before the page loads
@@ -40,8 +41,10 @@ export async function openBrowserPage(
   const page = await context.newPage();
   const consoleProblems: string[] = [];
   page.on("console", (message) => {
-    const isExpected =
-      mayFail !== undefined && message.text().includes("Failed to load resource") && mayFail.test(message.text());
+    const isResource = message.text().includes("Failed to load resource");
+    // The first answer of /readyz may be that nothing has been checked yet.
+    const isReadiness = message.location().url.endsWith("/readyz");
+    const isExpected = isResource && (isReadiness || mayFail?.test(message.text()));
     if (["error", "warning"].includes(message.type()) && !isExpected) consoleProblems.push(message.text());
   });
   page.on("pageerror", (error) => consoleProblems.push(String(error)));
@@ -51,9 +54,13 @@ export async function openBrowserPage(
   await page.addInitScript(
     "addEventListener('securitypolicyviolation', ({ violatedDirective }) => console.error('policy', violatedDirective))",
   );
+  onTestFinished(async () => {
+    await context.close();
+    expect(consoleProblems).toEqual([]);
+  });
   await before?.(page);
   await page.goto(`${url}${address}`);
-  return { page, consoleProblems, close: () => context.close() };
+  return { page, close: () => context.close() };
 }
 
 /** WCAG 2.2 A and AA, and axe's best practices. */
