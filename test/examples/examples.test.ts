@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectChains } from "../../devnet/chain/local-chains.js";
 import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import type { components } from "../../gen/openapi.js";
+import { isFullEffort } from "../support/effort.js";
 import { findTool } from "../support/find-tool.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { waitUntilIndexed } from "../support/service/index-coverage.js";
@@ -247,7 +248,8 @@ describe("by the commands of docs/clients.md", () => {
     findTool("pkg-config", "/usr/bin/pkg-config") &&
     findTool("libgrpc++-dev", "/usr/include/grpcpp/grpcpp.h") &&
     findTool("libprotobuf-dev", "/usr/include/google/protobuf/message.h");
-  test.skipIf(!canCompile)(
+  // Only in the long form: it compiles for minutes.
+  test.skipIf(!canCompile || !isFullEffort)(
     "C++ (needs g++, pkg-config, protobuf-compiler-grpc, libgrpc++-dev, libprotobuf-dev)",
     async () => {
       const { stdout, code } = await runCommands("C++", folder());

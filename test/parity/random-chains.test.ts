@@ -13,6 +13,7 @@ import { SdkEngine } from "../../src/quotes/sdk-engine.js";
 import { SnapshotEngine } from "../../src/quotes/snapshot-engine.js";
 import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { AdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
+import { isFullEffort } from "../support/effort.js";
 import type { Pool } from "../support/reference/stable-swap.js";
 import { createQuoteChainStub, type QuoteChainState } from "../support/stubs/quote-chain-stub.js";
 
@@ -21,7 +22,7 @@ const requester = { caller: "a", signal: new AbortController().signal };
 // Compares with the SDK on chains of random values: pool balances and A, gas prices, estimates that succeed or revert, L1
 // fees, minimum fees, token prices and fee settings.
 
-const RUNS = 250;
+const RUNS = isFullEffort ? 250 : 75;
 
 /** Numbers of every magnitude up to this many bits. */
 const magnitude = (bits: number): fc.Arbitrary<bigint> =>

@@ -10,7 +10,7 @@ import {
 } from "../../support/attacks/memory-attacks.js";
 import { startPoliteClient } from "../../support/attacks/polite-client.js";
 import { QUOTE_PATH, sendGet } from "../../support/attacks/send-get.js";
-import { isFullEffort } from "../../support/effort.js";
+import { isFullEffort, takeCases } from "../../support/effort.js";
 import { buildService } from "../../support/service/build-service.js";
 
 const MAX_RESIDENT_MB = 256;
@@ -76,7 +76,7 @@ describe.runIf(process.platform === "linux")("resident memory", () => {
   });
 
   // The heap is mostly garbage then: refused requests and closed connections.
-  test.each(["http2-unread", "watches"] as const)(
+  test.each(takeCases(["http2-unread", "watches"] as const))(
     "stays below 256 MB while forty callers open connections again and again: %s",
     async (name) => {
       attack(name, { callers: 40, isPersistent: true });

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   copyFile,
+  cp,
   lstat,
   mkdir,
   readdir,
@@ -15,7 +16,7 @@ import {
 } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Runs packaging/build.js in small projects with the compiler of this one. The script of their pages waits for a file, so
@@ -23,8 +24,10 @@ import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const folder = useTemporaryFolder();
+/** That of the running test: a copy of one that is built. */
 let checkout: string;
 let count = 0;
+const children: ChildProcess[] = [];
 
 const PAGE_SCRIPT = `
 import { appendFileSync, copyFileSync, existsSync, mkdirSync } from "node:fs";
@@ -36,8 +39,8 @@ mkdirSync(process.argv[2], { recursive: true });
 copyFileSync(new URL("web/index.html", project), process.argv[2] + "/index.html");
 `;
 
-beforeEach(async () => {
-  checkout = join(folder(), `checkout-${count++}`);
+beforeAll(async () => {
+  checkout = join(folder(), "template");
   for (const name of ["src", "web", "packaging"]) await mkdir(join(checkout, name), { recursive: true });
   await copyFile(join(project, "packaging/build.js"), join(checkout, "packaging/build.js"));
   await symlink(join(project, "node_modules"), join(checkout, "node_modules"));
@@ -53,6 +56,14 @@ beforeEach(async () => {
   // What these make is tested with the client's package and with the guide.
   for (const name of ["client.js", "guide.js"]) await put(`packaging/${name}`, "");
   await put("web/index.html", "a page");
+  await build();
+});
+beforeEach(async () => {
+  checkout = join(folder(), `checkout-${count++}`);
+  await cp(join(folder(), "template"), checkout, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+});
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL");
 });
 
 const put = (file: string, content: string) => writeFile(join(checkout, file), content);
@@ -60,7 +71,7 @@ const read = (file: string) => readFile(join(checkout, file), "utf8");
 
 function startBuild(): { readonly child: ChildProcess; readonly code: Promise<number | null>; output(): string } {
   const child = spawn(process.execPath, ["packaging/build.js"], { cwd: checkout, stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  children.push(child);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk) => {
@@ -73,6 +84,11 @@ function startBuild(): { readonly child: ChildProcess; readonly code: Promise<nu
 async function build(): Promise<void> {
   const { code, output } = startBuild();
   expect(await code, output()).toBe(0);
+}
+
+/** Makes the checkout one that was never built. */
+async function removeBuilds(): Promise<void> {
+  for (const name of ["dist", ".dist", "page-builds"]) await rm(join(checkout, name), { recursive: true, force: true });
 }
 
 /** Starts a build that does not end before `resume` is called, and waits until its pages are being built. */
@@ -92,6 +108,7 @@ async function listChanges(): Promise<string[]> {
 }
 
 test("says that it compiles the first time, and only then", async () => {
+  await removeBuilds();
   const first = startBuild();
   expect([await first.code, first.output()]).toEqual([
     0,
@@ -103,7 +120,6 @@ test("says that it compiles the first time, and only then", async () => {
 });
 
 test("writes nothing if nothing has changed", async () => {
-  await build();
   expect(await read("dist/src/main.js")).toContain('"first"');
   expect(await read("dist/web/index.html")).toBe("a page");
   const before = await listChanges();
@@ -112,7 +128,6 @@ test("writes nothing if nothing has changed", async () => {
 });
 
 test("compiles what has changed, and the pages only if they have", async () => {
-  await build();
   await put("src/main.ts", 'export const version: string = "second";\n');
   await build();
   expect(await read("dist/src/main.js")).toContain('"second"');
@@ -124,7 +139,6 @@ test("compiles what has changed, and the pages only if they have", async () => {
 });
 
 test("builds again after a change of the settings or the packages", async () => {
-  await build();
   const targets = [await readlink(join(checkout, "dist"))];
   for (const file of ["package.json", "package-lock.json", "tsconfig.build.json"]) {
     await put(file, `${await read(file).catch(() => "{}")}\n`);
@@ -148,7 +162,6 @@ test("removes the output of deleted and renamed sources", async () => {
 });
 
 test("keeps the last build if the sources do not compile", async () => {
-  await build();
   await put("src/main.ts", "export const version: string = ;\n");
   const { code, output } = startBuild();
   expect(await code).not.toBe(0);
@@ -157,6 +170,7 @@ test("keeps the last build if the sources do not compile", async () => {
 });
 
 test("builds once if two builds start at the same time", async () => {
+  await removeBuilds();
   const first = await startPausedBuild();
   const second = startBuild();
   await expect.poll(second.output).toContain(`waiting for the build of process ${first.child.pid}`);
@@ -167,6 +181,7 @@ test("builds once if two builds start at the same time", async () => {
 });
 
 test("builds again what changes during the build, and never takes that for the earlier state", async () => {
+  await removeBuilds();
   const { resume, code } = await startPausedBuild();
   await put("src/main.ts", 'export const version: string = "second";\n');
   await put("web/index.html", "another page");
@@ -182,7 +197,6 @@ test("builds again what changes during the build, and never takes that for the e
 });
 
 test("a killed build leaves the last one, and the next build succeeds", async () => {
-  await build();
   await put("src/main.ts", 'export const version: string = "second";\n');
   await put("web/build.js", `${PAGE_SCRIPT}// changed\n`);
   const { child, code, resume } = await startPausedBuild();
@@ -217,6 +231,7 @@ test("a running program loads its own files after later builds", async () => {
 });
 
 test("replaces a folder dist, and builds what is missing", async () => {
+  await removeBuilds();
   await mkdir(join(checkout, "dist/src"), { recursive: true });
   await build();
   expect(await read("dist/src/main.js")).toContain('"first"');
