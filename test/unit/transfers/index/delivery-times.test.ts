@@ -1,11 +1,11 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import { DeliveryTimes } from "../../../../src/transfers/index/delivery-times.js";
 import type { IndexReader } from "../../../../src/transfers/index/index-reader.js";
 import type { DeliveredRow } from "../../../../src/transfers/index/statements.js";
-import { openIndex } from "../../../support/index/open-index.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
+import { useTestIndexes } from "../../../support/index/open-index.js";
 import { explainQuery, openRecordedIndex } from "../../../support/index/recorded-statements.js";
-import { useTemporaryFolder } from "../../../support/temporary-folder.js";
 import { getChain, mainnetNetwork } from "../index/support/hop-events.js";
 import {
   ARBITRUM_CHAIN_ID,
@@ -16,7 +16,7 @@ import {
 } from "../index/support/index-rows.js";
 import { createIndexWriter } from "./list/list-harness.js";
 
-const folder = useTemporaryFolder();
+const indexes = useTestIndexes();
 const SENT_AT = 1_700_000_000;
 const NEVER = new AbortController().signal;
 const route = { token: "USDT", source: getChain("optimism"), destination: getChain("arbitrum") };
@@ -66,7 +66,7 @@ describe("delivery times", () => {
   });
 
   test("read at most 50,000 deliveries of a chain, a part at a time", async () => {
-    const read = vi.fn(readFrom(Array.from({ length: 60_000 }, () => 7)));
+    const read = vi.fn(readFrom(Array(60_000).fill(7)));
     const { times, pauses } = await measure(read);
     expect(times.get(route)).toEqual({ p50Seconds: 7, p90Seconds: 7, samples: 50_000 });
     expect(pauses.filter((ms) => ms === 100)).toHaveLength(100);
@@ -112,7 +112,7 @@ describe("a measurement", () => {
   });
 
   test("reads a chain until a part is not full, or ends with a delivery of more than 30 days ago", async () => {
-    const read = vi.fn(readFrom(Array.from({ length: 999 }, () => 7)));
+    const read = vi.fn(readFrom(Array(999).fill(7)));
     const onArbitrum = () => read.mock.calls.filter(([chainId]) => chainId === ARBITRUM_CHAIN_ID);
     await measure(read);
     const start = { block: Number.MAX_SAFE_INTEGER, logIndex: Number.MAX_SAFE_INTEGER };
@@ -126,19 +126,14 @@ describe("a measurement", () => {
   });
 
   test("goes on behind a delivery whose time is not known", async () => {
-    const read = vi.fn(
-      readFrom(
-        Array.from({ length: 500 }, () => 7),
-        { delivered_at: null },
-      ),
-    );
+    const read = vi.fn(readFrom(Array(500).fill(7), { delivered_at: null }));
     await measure(read);
     expect(read.mock.calls.filter(([chainId]) => chainId === ARBITRUM_CHAIN_ID)).toHaveLength(2);
   });
 
   test("that is stopped changes nothing", async () => {
     const stopping = new AbortController();
-    const working = readFrom(Array.from({ length: 1_000 }, () => 7));
+    const working = readFrom(Array(1_000).fill(7));
     let isStopped = false;
     const { times } = await measure((...range) => {
       if (isStopped) stopping.abort();
@@ -152,9 +147,7 @@ describe("a measurement", () => {
 
 describe("the deliveries of a chain", () => {
   async function fill() {
-    const file = `${folder()}/index`;
-    const index = await openIndex(file);
-    onTestFinished(() => index.close());
+    const index = await indexes.open();
     const writer = createIndexWriter(index);
     await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
     const names = ["a", "b", "c"];
@@ -168,11 +161,11 @@ describe("the deliveries of a chain", () => {
       timestamp: SENT_AT + 60 + position,
     }));
     await writer.advance(ARBITRUM_CHAIN_ID, 9, { deliveries });
-    return { file, index };
+    return index;
   }
 
   test("are read newest first with their sends, where these are certain", async () => {
-    const { file, index } = await fill();
+    const index = await fill();
     const all = await index.reader.readDelivered(ARBITRUM_CHAIN_ID, { block: 100, logIndex: 0 }, 10);
     expect(all.map(({ delivered_at, sent_at }) => [delivered_at, sent_at])).toEqual([
       [SENT_AT + 65, null],
@@ -185,10 +178,9 @@ describe("the deliveries of a chain", () => {
     expect(await index.reader.readDelivered(ARBITRUM_CHAIN_ID, before, 2)).toEqual(all.slice(2, 4));
 
     const executed: string[] = [];
-    const recorded = await openRecordedIndex(file, executed);
-    onTestFinished(() => recorded.close());
+    const recorded = closeAfterTest(await openRecordedIndex(index.file, executed));
     await recorded.reader.readDelivered(ARBITRUM_CHAIN_ID, { block: 100, logIndex: 0 }, 10);
-    const plan = (await explainQuery(file, executed[0])).filter((detail) => /^(SEARCH|SCAN) (?!d$)/.test(detail));
+    const plan = (await explainQuery(index.file, executed[0])).filter((detail) => /^(SEARCH|SCAN) (?!d$)/.test(detail));
     expect(plan).toEqual([
       expect.stringMatching(
         /^SEARCH deliveries USING INDEX sqlite_autoindex_deliveries_1 \(chain_id=\? AND block_number<\?/,

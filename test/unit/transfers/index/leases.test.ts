@@ -1,22 +1,17 @@
 import { setImmediate } from "node:timers/promises";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openSqlite, openSqliteDatabase } from "../../../../src/transfers/index/database/sqlite-database.js";
 import { Leases } from "../../../../src/transfers/index/leases.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { holdLease } from "../../../support/index/hold-lease.js";
-import { openIndex } from "../../../support/index/open-index.js";
-import { useTemporaryFolder } from "../../../support/temporary-folder.js";
+import { openIndex, useTestIndexes } from "../../../support/index/open-index.js";
 
 // The leases of several processes that share a file. test/replicas has those of a server, and kills their holders.
 
-const folder = useTemporaryFolder();
-const close: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of close.splice(0).reverse()) await end();
-});
+const indexes = useTestIndexes();
 
-let files = 0;
 async function createFile(): Promise<string> {
-  const file = `${folder()}/index-${files++}`;
+  const file = indexes.createPath();
   await (await openIndex(file)).close();
   return file;
 }
@@ -24,10 +19,15 @@ async function createFile(): Promise<string> {
 /** The leases of one process, on a clock that the test controls; its pauses end at once. */
 async function launch(file: string) {
   const database = await openSqliteDatabase(file);
-  close.push(() => database.close());
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (isOpen) await database.close();
+    isOpen = false;
+  };
+  onTestFinished(close);
   const clock = { time: 0 };
   const leases = new Leases(database, { now: () => clock.time, sleep: async () => setImmediate() });
-  return { leases, database, clock };
+  return { leases, database, clock, close };
 }
 
 /** Lets the leases of a file expire. */
@@ -56,7 +56,7 @@ test("a lease is free six seconds after the last heartbeat of its holder, and no
   const file = await createFile();
   const [{ leases: first }, { leases: second }] = [await launch(file), await launch(file)];
   await holdLease(first);
-  const connection = await openSqlite(file);
+  const connection = closeAfterTest(await openSqlite(file));
   const readRemainingMs = () =>
     Number(connection.prepare("select expires_at - unixepoch('subsec') * 1000 as ms from leases").get().ms);
   expect(readRemainingMs()).toBeLessThanOrEqual(6_000);
@@ -65,7 +65,6 @@ test("a lease is free six seconds after the last heartbeat of its holder, and no
   await first.renew();
   expect(readRemainingMs()).toBeGreaterThan(1_000);
   await expect(holdLease(second)).rejects.toEqual({ pid: process.pid });
-  connection.close();
   await expire(file);
   await holdLease(second);
 });
@@ -88,10 +87,9 @@ test("who has lost a lease cannot write, and knows it at the next heartbeat", as
 });
 
 test("who cannot renew a lease for six seconds counts it as lost", async () => {
-  const { leases, database, clock } = await launch(await createFile());
+  const { leases, clock, close } = await launch(await createFile());
   const { lost } = await holdLease(leases);
-  await database.close();
-  close.pop();
+  await close();
   clock.time += 5_999;
   await leases.renew();
   expect(lost.aborted).toBe(false);
@@ -134,8 +132,7 @@ test("work ends with the signal of the process, and releases its lease", async (
 test("a failure to read leases is reported once, and again after they could be read", async () => {
   const file = await createFile();
   const [{ leases }, other] = [await launch(file), await launch(file)];
-  const connection = await openSqlite(file);
-  close.push(() => connection.close());
+  const connection = closeAfterTest(await openSqlite(file));
   const held = await holdLease(other.leases);
   const listener = createListener();
   const rename = (from: string, to: string) => connection.exec(`alter table ${from} rename to ${to}`);

@@ -2,11 +2,13 @@ import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { hexToBytes } from "../../../../src/chain/hex.js";
 import type { MaybePromise } from "../../../../src/resilience/maybe-async.js";
 import { encodeCctpKey } from "../../../../src/transfers/index/correlation-key.js";
+import type { SendRow } from "../../../../src/transfers/index/database/schema.js";
 import type { IndexReader } from "../../../../src/transfers/index/index-reader.js";
 import { LIST_START } from "../../../../src/transfers/index/list/transfer-lister.js";
 import { openIndex } from "../../../support/index/open-index.js";
 import { explainQuery, openRecordedIndex } from "../../../support/index/recorded-statements.js";
 import { useTemporaryFolder } from "../../../support/temporary-folder.js";
+import { createIndexWriter } from "./list/list-harness.js";
 import { addressFromName, hashFromName } from "./support/hop-events.js";
 import {
   ARBITRUM_CHAIN_ID,
@@ -37,51 +39,39 @@ async function fillIndex(): Promise<void> {
   const nonce = encodeCctpKey(2, 77n) ?? Buffer.alloc(0);
   // Anybody can send and deliver as many in one transaction.
   const hundred = Array.from({ length: 100 }, (_, index) => bytesFromName(`one of a hundred ${index}`));
+  const account = hexToBytes(addressFromName("sender of pairs"));
+  const send = (name: string, transaction: string, more?: Partial<SendRow>) =>
+    createSendRow(bytesFromName(name), transaction, more);
+  const deliver = (name: string, transaction: string) => createDeliveryRow(bytesFromName(name), transaction);
+  const fromL1 = { kind: "l1" } as const;
   const sends = [
     ...hundred.map((key) => createSendRow(key, "sends a hundred")),
-    ...hundred.map(() => createSendRow(bytesFromName("a hundred"), "sends a hundred from L1", { kind: "l1" })),
-    ...hundred.map((_, index) =>
-      createSendRow(bytesFromName(`one of a pair ${index}`), `sends pair ${index >> 1}`, {
-        account: hexToBytes(addressFromName("sender of pairs")),
-      }),
-    ),
-    createSendRow(bytesFromName("pending"), "sends pending"),
-    createSendRow(bytesFromName("bonded"), "sends bonded"),
-    createSendRow(bytesFromName("first of two"), "sends two"),
-    createSendRow(bytesFromName("second of two"), "sends two"),
+    ...hundred.map(() => send("a hundred", "sends a hundred from L1", fromL1)),
+    ...hundred.map((_, index) => send(`one of a pair ${index}`, `sends pair ${index >> 1}`, { account })),
+    send("pending", "sends pending"),
+    send("bonded", "sends bonded"),
+    send("first of two", "sends two"),
+    send("second of two", "sends two"),
     createSendRow(nonce, "burns", { kind: "cctp" }),
-    createSendRow(bytesFromName("values"), "sends from L1", { kind: "l1" }),
-    createSendRow(bytesFromName("delivered values"), "sends from L1, delivered", { kind: "l1" }),
-    createSendRow(bytesFromName("equal values"), "sends from L1", {
-      kind: "l1",
-      transaction_hash: bytesFromName("first"),
-    }),
-    createSendRow(bytesFromName("equal values"), "sends from L1", {
-      kind: "l1",
-      transaction_hash: bytesFromName("second"),
-    }),
-    createSendRow(bytesFromName("twice"), "sends from L1, delivered twice", { kind: "l1" }),
+    send("values", "sends from L1", fromL1),
+    send("delivered values", "sends from L1, delivered", fromL1),
+    send("equal values", "first", fromL1),
+    send("equal values", "second", fromL1),
+    send("twice", "sends from L1, delivered twice", fromL1),
   ];
   const deliveries = [
     ...hundred.map((key) => createDeliveryRow(key, "bonds a hundred")),
-    createDeliveryRow(bytesFromName("bonded"), "bonds one"),
-    createDeliveryRow(bytesFromName("first of two"), "bonds two"),
-    createDeliveryRow(bytesFromName("second of two"), "bonds two"),
-    createDeliveryRow(bytesFromName("delivered values"), "completes"),
-    createDeliveryRow(bytesFromName("twice"), "completes"),
-    createDeliveryRow(bytesFromName("twice"), "completes"),
+    deliver("bonded", "bonds one"),
+    deliver("first of two", "bonds two"),
+    deliver("second of two", "bonds two"),
+    deliver("delivered values", "completes"),
+    deliver("twice", "completes"),
+    deliver("twice", "completes"),
   ];
-  for (const [chainId, rows] of [
-    [OPTIMISM_CHAIN_ID, { sends, deliveries: [], commits: [] }],
-    [ARBITRUM_CHAIN_ID, { sends: [], deliveries, commits: [] }],
-  ] as const) {
-    const block = { number: 0, hash: hashFromName("block 0"), timestamp: 1_700_000_000 };
-    await index.store.initializeCursor(chainId, block);
-    const cursor = await index.store.readCursor(chainId);
-    if (cursor === undefined) throw new Error("the index has no cursor");
-    const to = { number: 1, hash: hashFromName("block 1"), timestamp: 1_700_000_002 };
-    await index.store.advance(cursor, rows, { to, isFinal: true, observedAtMs: 0 });
-  }
+  const writer = createIndexWriter(index);
+  await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID], 0);
+  await writer.advance(OPTIMISM_CHAIN_ID, 1, { sends });
+  await writer.advance(ARBITRUM_CHAIN_ID, 1, { deliveries });
   index.close();
 }
 

@@ -1,17 +1,16 @@
 import { readFile } from "node:fs/promises";
-import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { bytesToHex } from "../../../../src/chain/hex.js";
 import { openSqlite } from "../../../../src/transfers/index/database/sqlite-database.js";
 import { backfillIndex, syncIndex } from "../../../../src/transfers/index/sync/index-sync.js";
 import type { TreeQuery } from "../../../../src/transfers/index/transfer-tree.js";
-import { type FileIndex, openIndex } from "../../../support/index/open-index.js";
+import { type FileIndex, useTestIndexes } from "../../../support/index/open-index.js";
 import { createRandom, createRandomEvents } from "../../../support/index/random-events.js";
 import { listExpectedTrees } from "../../../support/index/transfer-trees.js";
 import { writeEvents } from "../../../support/index/write-events.js";
-import { type ChainStub, createChainStub, type StubEvent } from "../../../support/stubs/chain-stub.js";
-import { useTemporaryFolder } from "../../../support/temporary-folder.js";
+import type { ChainStub, StubEvent } from "../../../support/stubs/chain-stub.js";
+import { createIndexWriter, readCursor } from "./list/list-harness.js";
 import {
   getChain,
   hashFromName,
@@ -19,33 +18,24 @@ import {
   transferSentEvent,
   transfersCommittedEvent,
 } from "./support/hop-events.js";
-import { startSync } from "./support/sync-harness.js";
+import { createFinalChain, createSyncOptions, startSync } from "./support/sync-harness.js";
 
-const folder = useTemporaryFolder();
-let fileCount = 0;
-async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<FileIndex> {
-  const index = await openIndex(file);
-  onTestFinished(() => index.close());
-  return index;
-}
+const indexes = useTestIndexes();
 
 const LEG = { from: "optimism", to: "base" };
-const sent = (id: string, index: number, transaction?: string): StubEvent =>
-  transferSentEvent(id, { ...LEG, ...(transaction === undefined ? {} : { transaction }) }, index);
-const committed = (root: string, transaction?: string): StubEvent =>
-  transfersCommittedEvent(root, { ...LEG, ...(transaction === undefined ? {} : { transaction }) });
+const sent = (id: string, index: number, leg = {}): StubEvent => transferSentEvent(id, { ...LEG, ...leg }, index);
+const committed = (root: string, leg = {}): StubEvent => transfersCommittedEvent(root, { ...LEG, ...leg });
 const other = transferSentEvent("other", { from: "optimism", to: "arbitrum" }, 7);
 
 /** Optimism at block 10,000, finalized to 9,900; its blocks from 9,901 on have the events. */
 function createOptimism(...blocks: readonly (readonly StubEvent[])[]): ChainStub {
-  const stub = createChainStub({ slug: "optimism", chainId: 10, head: 10_000 });
-  stub.finalized = 9_900;
+  const stub = createFinalChain("optimism", 10_000, 9_900);
   for (const [i, events] of blocks.entries()) stub.setBlock(9_901 + i, events);
   return stub;
 }
 
 async function follow(stub: ChainStub, index?: FileIndex) {
-  const followed = index ?? (await openTestIndex());
+  const followed = index ?? (await indexes.open());
   const sync = startSync(followed, stub);
   onTestFinished(() => sync.stop());
   await sync.waitUntilIdle();
@@ -66,13 +56,9 @@ const toQuery = (id: string, blockNumber: number, logIndex: number, more: Partia
 async function readTree({ reader }: FileIndex, names: readonly string[], ...query: Parameters<typeof toQuery>) {
   const tree = await reader.readTree(toQuery(...query));
   const nameOf = (hash = "") => names.find((name) => hashFromName(name) === hash) ?? hash;
-  return (
-    tree && [
-      tree.leaves.map(({ transferId }) => nameOf(transferId)).join(""),
-      tree.treeIndex,
-      tree.commit && nameOf(tree.commit.rootHash),
-    ]
-  );
+  if (tree === undefined) return undefined;
+  const { leaves, treeIndex, commit } = tree;
+  return [leaves.map(({ transferId }) => nameOf(transferId)).join(""), treeIndex, commit && nameOf(commit.rootHash)];
 }
 
 const NAMES = ["a", "b", "c", "d", "R", "S"];
@@ -100,7 +86,8 @@ describe("the tree of a transfer", () => {
   });
 
   test("ends before a send that commits a full collection first", async () => {
-    const { index } = await follow(createOptimism([sent("a", 0)], [committed("R", "full"), sent("b", 0, "full")]));
+    const full = { transaction: "full" };
+    const { index } = await follow(createOptimism([sent("a", 0)], [committed("R", full), sent("b", 0, full)]));
     expect(await readTree(index, NAMES, "a", 9_901, 0)).toEqual(["a", 0, "R"]);
     expect(await readTree(index, NAMES, "b", 9_902, 1)).toEqual(["b", 0, undefined]);
   });
@@ -142,7 +129,7 @@ describe("the tree of a transfer", () => {
 
   test.each([1, 2])("is as the events say, whatever wrote the index, seed %i", async (seed) => {
     const { chainIds, ...events } = createRandomEvents(createRandom(seed), 500);
-    const index = await openTestIndex();
+    const index = await indexes.open();
     await writeEvents(index.store, events, chainIds);
     const trees = listExpectedTrees(events);
     expect(trees.filter(({ tree }) => tree?.commit !== undefined).length).toBeGreaterThan(50);
@@ -159,13 +146,12 @@ describe("an index of a version without commits", () => {
 
   /** An index of the first version, with two transfers in block 1 of Optimism; the chain has gone on and committed them. */
   async function openOldIndex() {
-    const file = `${folder()}/old-${fileCount++}`;
+    const file = indexes.createPath();
     const connection = await openSqlite(file);
     connection.exec(await readFile(new URL("./support/first-version.sql", import.meta.url), "utf8"));
     const block = connection.prepare("select hash from blocks where chain_id = 10").all() as { hash: Uint8Array }[];
     connection.close();
-    const stub = createChainStub({ slug: "optimism", chainId: 10, head: 20 });
-    stub.finalized = 1;
+    const stub = createFinalChain("optimism", 20, 1);
     stub.setBlock(1, OLD_BLOCK);
     stub.setBlock(15, [transfersCommittedEvent("R", { from: "optimism", to: "arbitrum", token: "USDT" })]);
     const { call } = stub;
@@ -175,26 +161,11 @@ describe("an index of a version without commits", () => {
       const isFirst = method === "eth_getBlockByNumber" && result !== null && Number(params[0]) === 1;
       return isFirst ? { ...(result as object), hash: bytesToHex(block[0]?.hash ?? Buffer.alloc(0)) } : result;
     };
-    return { index: await openTestIndex(file), stub };
+    return { index: await indexes.open(file), stub };
   }
 
-  function backfillOptions(index: FileIndex, stub: ChainStub) {
-    const stopping = new AbortController();
-    const events = { onError: vi.fn(), onLeaseHeld: vi.fn(), onBackfillProgress: vi.fn(), onReorg: vi.fn() };
-    const options = {
-      index,
-      network: { ...mainnetNetwork, chains: new Map([["optimism", getChain("optimism")]]) },
-      chains: { getClient: () => stub.client, hasCustomEndpoint: () => false },
-      blockAt: async () => 1,
-      from: { timestamp: 0, blocks: new Map() },
-      sleep: async () => void (await setImmediate()),
-      events,
-      signal: stopping.signal,
-      wallNow: () => 1_800_000_000_000,
-      monotonicNow: () => 0,
-    };
-    return { options, stop: () => stopping.abort() };
-  }
+  const createOptions = (index: FileIndex, stub: ChainStub) =>
+    createSyncOptions(index, new Map([["optimism", stub]]), 1);
 
   const readOldTree = (index: FileIndex) => readTree(index, ["bonded", "pending", "R"], "pending", 1, 1, OLD);
   const readSend = ({ reader }: FileIndex) => reader.findByTransferId(hashFromName("pending"));
@@ -204,7 +175,7 @@ describe("an index of a version without commits", () => {
     const send = await readSend(index);
     expect(send).toHaveLength(1);
     expect(await readOldTree(index)).toBeUndefined();
-    const { options, stop } = backfillOptions(index, stub);
+    const { options, events, stop } = createOptions(index, stub);
     const done = syncIndex(options);
     onTestFinished(() => done);
     onTestFinished(() => stop());
@@ -212,12 +183,12 @@ describe("an index of a version without commits", () => {
       timeout: 60_000,
     });
     expect(await readSend(index)).toMatchObject([{ sent: { logIndex: 1 } }]);
-    expect(options.events.onError.mock.calls).toEqual([]);
+    expect(events.onError.mock.calls).toEqual([]);
   });
 
   test("is filled in by the command, by log searches alone", async () => {
     const { index, stub } = await openOldIndex();
-    const { options } = backfillOptions(index, stub);
+    const { options } = createOptions(index, stub);
     await backfillIndex(options);
     expect(await readOldTree(index)).toEqual(["bondedpending", 1, undefined]);
     expect(new Set(stub.requests.flat())).toEqual(new Set(["eth_getLogs", "eth_getBlockByNumber"]));
@@ -231,7 +202,7 @@ describe("an index of a version without commits", () => {
 
   test("tells no tree while a process of that version follows the chain, and after it only what was filled in again", async () => {
     const { index, stub } = await openOldIndex();
-    const { options } = backfillOptions(index, stub);
+    const { options } = createOptions(index, stub);
     await backfillIndex(options);
     const { builder } = index.database;
     const pollOfOldVersion = () => sql`update cursors set to_block = to_block + 1 where chain_id = 10`.execute(builder);
@@ -239,11 +210,7 @@ describe("an index of a version without commits", () => {
     expect(await readOldTree(index)).toBeUndefined();
     await sql`insert into commits values (10, 2, 0, x'00', 'USDT', 42161, x'00', '1', 1)`.execute(builder);
     await sql`insert into blocks select 10, 2, hash, timestamp from blocks where chain_id = 10`.execute(builder);
-    const cursor = await index.store.readCursor(10);
-    if (cursor === undefined) throw new Error("no cursor");
-    const next = { number: 3, hash: hashFromName("3"), timestamp: 1_700_000_006 };
-    const noEvents = { sends: [], deliveries: [], commits: [] };
-    await index.store.advance(cursor, noEvents, { to: next, isFinal: false, observedAtMs: 1 });
+    await createIndexWriter(index).advance(10, 3, {});
     expect(await index.store.readCursor(10)).toMatchObject({ commits_from_block: 3, commits_to_block: 3 });
     expect(await readOldTree(index)).toBeUndefined();
     await backfillIndex(options);
@@ -268,7 +235,7 @@ describe("an index of a version without commits", () => {
       if (method === "eth_getLogs") searched.push(Number((params[0] as { readonly fromBlock: string }).fromBlock));
       return call(method, params);
     };
-    const { options } = backfillOptions(index, stub);
+    const { options } = createOptions(index, stub);
     await backfillIndex(options);
     expect(searched.at(-1)).toBe(deployment);
     expect(await index.store.readCursor(10)).toMatchObject({ commits_from_block: 0, commits_to_block: stub.head });
@@ -277,15 +244,13 @@ describe("an index of a version without commits", () => {
   test("is not filled in over what another process has moved meanwhile", async () => {
     const { index } = await openOldIndex();
     await index.store.beginCommits(10);
-    const cursor = await index.store.readCursor(10);
-    if (cursor === undefined) throw new Error("no cursor");
+    const cursor = await readCursor(index, 10);
     const nothing = { leaves: [], commits: [] };
     await sql`update cursors set to_block = to_block + 1 where chain_id = 10`.execute(index.database.builder);
     await expect(index.store.fillCommits(cursor, 1, nothing)).rejects.toThrow("another process has moved");
     await index.store.beginCommits(10);
     await expect(index.store.fillCommits(cursor, 1, nothing)).rejects.toThrow("another process has moved");
-    const current = await index.store.readCursor(10);
-    await index.store.fillCommits({ ...cursor, ...current }, 1, nothing);
+    await index.store.fillCommits(await readCursor(index, 10), 1, nothing);
     expect(await index.store.readCursor(10)).toMatchObject({ commits_from_block: 1, commits_to_block: 2 });
   });
 });

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MIGRATIONS, migrateIndex } from "../../../../../src/transfers/index/database/migrations.js";
 import { openSqlite } from "../../../../../src/transfers/index/database/sqlite-database.js";
@@ -43,15 +43,6 @@ test("an index of the version before, which recorded its migrations elsewhere, i
   const index = await openIndex(file);
   expect(await index.reader.findByTransferId(hashFromName("bonded"))).toHaveLength(1);
   await index.close();
-});
-
-test("a file that is no index is refused by its name", async () => {
-  const file = `${folder()}/text`;
-  await writeFile(file, "not a database ".repeat(100));
-  await expect(openIndex(file)).rejects.toMatchObject({
-    name: "IndexUnavailableError",
-    message: expect.stringContaining(file),
-  });
 });
 
 test("an index that a newer version has changed beyond compatibility is refused", async () => {

@@ -19,13 +19,6 @@ test("a driver that is missing, or has no binary for the platform, is reported w
   });
 });
 
-test("a file that cannot be opened is reported by its name", async () => {
-  await expect(openSqlite(folder())).rejects.toMatchObject({
-    name: "IndexUnavailableError",
-    message: expect.stringContaining(`the index file ${folder()} cannot be opened`),
-  });
-});
-
 describe("a transaction", () => {
   async function start(name: string) {
     const database = await openSqliteDatabase(`${folder()}/${name}`);

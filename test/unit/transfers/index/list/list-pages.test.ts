@@ -1,22 +1,16 @@
-import { afterEach, expect, test } from "vitest";
-import { mapMaybeAsync } from "../../../../../src/resilience/maybe-async.js";
-import type { IndexReader } from "../../../../../src/transfers/index/index-reader.js";
-import { type TransferFilter, TransferLister } from "../../../../../src/transfers/index/list/transfer-lister.js";
-import type { TransferIndex } from "../../../../../src/transfers/index/transfer-index.js";
-import { openIndex } from "../../../../support/index/open-index.js";
+import { expect, test } from "vitest";
+import type { TransferFilter } from "../../../../../src/transfers/index/list/transfer-lister.js";
+import { useTestIndexes } from "../../../../support/index/open-index.js";
 import { createTiedSends, expectExactPages, TIED_CHAIN_IDS } from "../../../../support/index/paging.js";
 import { createRandom, createRandomEvents, listQueries } from "../../../../support/index/random-events.js";
 import { writeEvents } from "../../../../support/index/write-events.js";
-import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
-import { getChain, mainnetNetwork } from "../support/hop-events.js";
+import { getChain } from "../support/hop-events.js";
 import { createListHarness } from "./list-harness.js";
 
-const folder = useTemporaryFolder();
-let index: TransferIndex | undefined;
-afterEach(() => index?.close());
+const indexes = useTestIndexes();
 
 test("pages of sends with the same time, transaction and key are exact", async () => {
-  index = await openIndex(`${folder()}/tied`);
+  const index = await indexes.open();
   const sends = createTiedSends();
   await writeEvents(index.store, { sends, deliveries: [], commits: [] }, TIED_CHAIN_IDS);
   const { reader } = index;
@@ -34,7 +28,7 @@ const FILTERS: readonly Partial<TransferFilter>[] = [
 ];
 
 test.each([1, 2])("a filter gives what matches of the whole list, seed %i", async (seed) => {
-  index = await openIndex(`${folder()}/filtered-${seed}`);
+  const index = await indexes.open();
   const { chainIds, ...events } = createRandomEvents(createRandom(seed), 500);
   await writeEvents(index.store, events, chainIds);
   const { readAll } = createListHarness(index);
@@ -57,31 +51,4 @@ test.each([1, 2])("a filter gives what matches of the whole list, seed %i", asyn
     }
   }
   expect(listed).toBeGreaterThan(300);
-});
-
-test("a filter that nothing matches takes two reads of a thousand rows", async () => {
-  index = await openIndex(`${folder()}/read`);
-  const { reader } = index;
-  const { chainIds, ...events } = createRandomEvents(createRandom(4), 3_000);
-  await writeEvents(index.store, events, chainIds);
-  const rows: number[] = [];
-  let returned = 0;
-  const readPage: IndexReader["readPage"] = (request) =>
-    mapMaybeAsync(reader.readPage(request), (page) => {
-      rows.push(page.rows);
-      returned += page.entries.length;
-      return page;
-    });
-  const counting = {
-    readPage,
-    findByTransferId: () => [],
-    readCoverage: () => reader.readCoverage(),
-  };
-  const lister = new TransferLister((query) => query(counting), mainnetNetwork);
-  const [account = ""] = listQueries(events).accounts;
-  const filter = { account, state: undefined, token: "none", source: undefined, destination: undefined };
-  const list = await lister.list(filter, undefined, 10, { caller: "", signal: new AbortController().signal });
-  expect(list).toMatchObject({ transfers: [], next: { timestamp: expect.any(Number) } });
-  expect(rows).toEqual([100, 900]);
-  expect(returned).toBeLessThanOrEqual(2);
 });

@@ -1,15 +1,13 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { hexToBytes } from "../../../../../src/chain/hex.js";
-import { getNetwork } from "../../../../../src/hop/networks.js";
 import {
   LIST_START,
   type TransferFilter,
   TransferLister,
 } from "../../../../../src/transfers/index/list/transfer-lister.js";
-import type { TransferIndex } from "../../../../../src/transfers/index/transfer-index.js";
-import { openIndex } from "../../../../support/index/open-index.js";
+import { closeAfterTest } from "../../../../support/close-after-test.js";
+import { type FileIndex, openIndex, useTestIndexes } from "../../../../support/index/open-index.js";
 import { explainQuery, openRecordedIndex } from "../../../../support/index/recorded-statements.js";
-import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { getChain, hashFromName, mainnetNetwork } from "../support/hop-events.js";
 import {
   ARBITRUM_CHAIN_ID,
@@ -18,13 +16,12 @@ import {
   createSendRow,
   OPTIMISM_CHAIN_ID,
 } from "../support/index-rows.js";
-import { ACCOUNT, createIndexWriter, createListHarness, NOW_MS } from "./list-harness.js";
+import { ACCOUNT, ANY, createIndexWriter, createListHarness, NOW_MS, REQUESTER } from "./list-harness.js";
 
-const folder = useTemporaryFolder();
-const close: (() => void)[] = [];
-let index: TransferIndex;
+const indexes = useTestIndexes();
+let index: FileIndex;
 beforeAll(async () => {
-  index = await openIndex(`${folder()}/index`);
+  index = await openIndex(indexes.createPath());
   const writer = createIndexWriter(index);
   await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
   const own = hexToBytes(ACCOUNT);
@@ -42,9 +39,6 @@ beforeAll(async () => {
   );
   await writer.advance(ARBITRUM_CHAIN_ID, 10, { deliveries });
   return () => index.close();
-});
-afterEach(() => {
-  for (const end of close.splice(0)) end();
 });
 
 const idsOf = (pages: readonly (readonly { sent: { id: string } }[])[]) => pages.flat().map(({ sent }) => sent.id);
@@ -66,45 +60,24 @@ test.each([1, 49, 50, 99, 100, 101, 249, 250, 251, 1_000])("pages of %i have the
   expect(pages).toHaveLength(Math.ceil(250 / pageSize));
 });
 
-test("has the states that the index knows", async () => {
-  const { readAll } = createListHarness(index);
-  const bonded = (await readAll({ state: "BONDED" }, 2)).flat();
-  expect(bonded.map(({ sent }) => sent.id).toSorted()).toEqual(
-    [101, 102, 103].map((number) => hashFromName(`${number}`)).toSorted(),
-  );
-  expect(bonded[0]).toMatchObject({ source: "index", delivery: { transactionHash: expect.any(String) } });
-  expect((await readAll({ state: "PENDING" })).flat()).toHaveLength(247);
-  expect((await readAll({ state: "UNBONDABLE" })).flat()).toEqual([]);
-});
-
-test("filters by token and by both chains", async () => {
-  const { readAll } = createListHarness(index);
-  expect((await readAll({ token: "DAI" }, 7)).flat()).toHaveLength(50);
-  expect((await readAll({ source: getChain("optimism"), destination: getChain("arbitrum") })).flat()).toHaveLength(250);
-  expect((await readAll({ source: getChain("base") })).flat()).toEqual([]);
-  expect((await readAll({ destination: getChain("base") })).flat()).toEqual([]);
-});
-
 describe("the coverage of a list", () => {
-  const context = { caller: "caller", signal: new AbortController().signal };
-  const any = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
   const [optimism, arbitrum, base] = [getChain("optimism"), getChain("arbitrum"), getChain("base")];
   const allChainIds = [...mainnetNetwork.chains.values()].map(({ chainId }) => chainId);
 
   /** Creates an index that has read the block 2 of these chains. */
-  async function openRead(name: string, chainIds: readonly number[]) {
-    const opened = await openIndex(`${folder()}/${name}`);
-    close.push(() => opened.close());
+  async function openRead(chainIds: readonly number[]) {
+    const opened = await indexes.open();
     const writer = createIndexWriter(opened);
     await writer.initialize(chainIds);
     for (const chainId of chainIds) await writer.advance(chainId, 2, {});
     const { lister } = createListHarness(opened);
-    const readCoverage = (filter: Partial<TransferFilter> = {}) => lister.readCoverage({ ...any, ...filter }, context);
-    return { opened, writer, readCoverage };
+    const readCoverage = (filter: Partial<TransferFilter> = {}) =>
+      lister.readCoverage({ ...ANY, ...filter }, REQUESTER);
+    return { writer, readCoverage };
   }
 
   test("is of the chain that is read since the latest time, and of the one whose newest block is oldest", async () => {
-    const { writer, readCoverage } = await openRead("all", allChainIds);
+    const { writer, readCoverage } = await openRead(allChainIds);
     await writer.advance(OPTIMISM_CHAIN_ID, 90, {});
     await writer.advance(ARBITRUM_CHAIN_ID, 70, {});
     await writer.prepend(ARBITRUM_CHAIN_ID, 0, {});
@@ -116,20 +89,20 @@ describe("the coverage of a list", () => {
   });
 
   test("is never from 0, although older versions stored that for a complete history", async () => {
-    const { writer, readCoverage } = await openRead("complete", allChainIds);
+    const { writer, readCoverage } = await openRead(allChainIds);
     for (const chainId of allChainIds) await writer.prepend(chainId, 0, {}, 0);
     expect(readCoverage()).toEqual({ fromSeconds: 1_623_888_000, untilSeconds: 1_700_000_002 });
   });
 
   test("is not limited by a young chain whose whole history is read", async () => {
-    const { writer, readCoverage } = await openRead("young", allChainIds);
+    const { writer, readCoverage } = await openRead(allChainIds);
     for (const chainId of allChainIds)
       await writer.prepend(chainId, 0, {}, chainId === base.chainId ? 1_690_000_000 : 1_630_000_000);
     expect(readCoverage()).toMatchObject({ fromSeconds: 1_623_888_000 });
   });
 
   test("is refused while a chain that the filters can touch is not read, and names it", async () => {
-    const { writer, readCoverage } = await openRead("two", [OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
+    const { writer, readCoverage } = await openRead([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
     // The range is still empty: the chain stopped to answer after its first response.
     await writer.initialize([base.chainId]);
     const refuse = (filter: Partial<TransferFilter>, chains: string) =>
@@ -151,20 +124,21 @@ describe("the coverage of a list", () => {
   });
 });
 
-test("a page that a filter leaves nearly empty ends after a thousand rows", async () => {
-  const large = await openIndex(`${folder()}/large`);
-  close.push(() => large.close());
-  const writer = createIndexWriter(large);
+/** Opens an index of sends of the account, numbered from 0 on. */
+async function openSends(count: number, create: (number: number) => readonly [transaction: string, more: object]) {
+  const opened = await indexes.open();
+  const writer = createIndexWriter(opened);
   await writer.initialize([OPTIMISM_CHAIN_ID]);
-  const own = hexToBytes(ACCOUNT);
-  const sends = Array.from({ length: 2_500 }, (_, number) =>
-    createSendRow(bytesFromName(`${number}`), `sends ${number}`, {
-      account: own,
-      token: number === 0 ? "DAI" : "USDT",
-    }),
-  );
+  const sends = Array.from({ length: count }, (_, number) => {
+    const [transaction, more] = create(number);
+    return createSendRow(bytesFromName(`${number}`), transaction, { account: hexToBytes(ACCOUNT), ...more });
+  });
   await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends });
-  const { readAll } = createListHarness(large);
+  return createListHarness(opened);
+}
+
+test("a page that a filter leaves nearly empty ends after a thousand rows", async () => {
+  const { readAll } = await openSends(2_500, (number) => [`sends ${number}`, { token: number === 0 ? "DAI" : "USDT" }]);
   const pages = await readAll({ token: "DAI" }, 10);
   expect(pages).toHaveLength(3);
   expect(idsOf(pages)).toEqual([hashFromName("0")]);
@@ -174,25 +148,14 @@ test.each([
   [300, 50, Math.ceil(10_000 / 299)],
   [300, 250, Math.ceil(10_000 / 299)],
   [126, 90, 80],
-])(
-  "of %i transfers of a transaction, a page of %i ends after 10,000 IDs of others",
-  async (count, pageSize, length) => {
-    const batches = await openIndex(`${folder()}/batches-${count}-${pageSize}`);
-    close.push(() => batches.close());
-    const writer = createIndexWriter(batches);
-    await writer.initialize([OPTIMISM_CHAIN_ID]);
-    const own = hexToBytes(ACCOUNT);
-    const sends = Array.from({ length: count }, (_, number) =>
-      createSendRow(bytesFromName(`${number}`), "sends all", { account: own, log_index: number }),
-    );
-    await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends });
-    const pages = await createListHarness(batches).readAll({}, pageSize);
-    expect(pages[0]).toHaveLength(length);
-    // The next page goes on there.
-    expect(new Set(idsOf(pages)).size).toBe(count);
-    expect(idsOf(pages)).toHaveLength(count);
-  },
-);
+])("of %i transfers of a transaction, a page of %i ends after 10,000 IDs of others", async (count, size, length) => {
+  const { readAll } = await openSends(count, (number) => ["sends all", { log_index: number }]);
+  const pages = await readAll({}, size);
+  expect(pages[0]).toHaveLength(length);
+  // The next page goes on there.
+  expect(new Set(idsOf(pages)).size).toBe(count);
+  expect(idsOf(pages)).toHaveLength(count);
+});
 
 test("a large page ends when its caller leaves", async () => {
   let reads = 0;
@@ -203,19 +166,14 @@ test("a large page ends when its caller leaves", async () => {
     return query(index.reader);
   };
   const lister = new TransferLister(readIndex, mainnetNetwork);
-  const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
-  await expect(lister.list(filter, undefined, 250, { caller: "caller", signal: caller.signal })).rejects.toThrow(
-    "gone",
-  );
+  await expect(lister.list(ANY, undefined, 250, { ...REQUESTER, signal: caller.signal })).rejects.toThrow("gone");
   expect(reads).toBe(1);
 });
 
 test("answers small pages at once, and large ones between other work", () => {
   const { lister } = createListHarness(index);
-  const context = { caller: "caller", signal: new AbortController().signal };
-  const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
-  expect(lister.list(filter, undefined, 99, context)).not.toBeInstanceOf(Promise);
-  expect(lister.list(filter, undefined, 200, context)).toBeInstanceOf(Promise);
+  expect(lister.list(ANY, undefined, 99, REQUESTER)).not.toBeInstanceOf(Promise);
+  expect(lister.list(ANY, undefined, 200, REQUESTER)).toBeInstanceOf(Promise);
 });
 
 test("reads nothing for large pages that wait, and lets callers take turns", async () => {
@@ -225,11 +183,9 @@ test("reads nothing for large pages that wait, and lets callers take turns", asy
     return query(index.reader);
   };
   const lister = new TransferLister(readIndex, mainnetNetwork);
-  const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
-  const signal = new AbortController().signal;
   const order: string[] = [];
   const request = async (caller: string, filter: object, pageSize: number): Promise<void> => {
-    await lister.list({ account: ACCOUNT, ...any, ...filter }, undefined, pageSize, { caller, signal });
+    await lister.list({ ...ANY, ...filter }, undefined, pageSize, { ...REQUESTER, caller });
     order.push(caller);
   };
   const greedy = Array.from({ length: 80 }, (_, number) =>
@@ -243,65 +199,45 @@ test("reads nothing for large pages that wait, and lets callers take turns", asy
 
 test("finds the transfers of a transaction that have an ID", async () => {
   const { lister, readPage } = createListHarness(index);
-  const context = { caller: "caller", signal: new AbortController().signal };
   const [transfer] = (await readPage({}, undefined, 1)).transfers;
   if (transfer === undefined) throw new Error("no transfer");
   const { id, transactionHash } = transfer.sent;
-  expect(await lister.find(id, transactionHash, context)).toEqual([transfer]);
-  expect(await lister.find(id, hashFromName("another"), context)).toEqual([]);
-  expect(await lister.find(hashFromName("another"), transactionHash, context)).toEqual([]);
+  expect(await lister.find(id, transactionHash, REQUESTER)).toEqual([transfer]);
+  expect(await lister.find(id, hashFromName("another"), REQUESTER)).toEqual([]);
+  expect(await lister.find(hashFromName("another"), transactionHash, REQUESTER)).toEqual([]);
 });
 
 test("has the time of the newest block of the destination, or none", async () => {
   const { readPage } = createListHarness(index);
   const [transfer] = (await readPage({}, undefined, 1)).transfers;
   expect(transfer).toMatchObject({ state: "PENDING", observedAtMs: NOW_MS });
-  const sourceAlone = await openIndex(`${folder()}/source`);
-  close.push(() => sourceAlone.close());
-  const writer = createIndexWriter(sourceAlone);
-  await writer.initialize([OPTIMISM_CHAIN_ID]);
-  await writer.advance(OPTIMISM_CHAIN_ID, 2, {
-    sends: [createSendRow(bytesFromName("a"), "sends a", { account: hexToBytes(ACCOUNT) })],
-  });
-  const [alone] = (await createListHarness(sourceAlone).readPage({}, undefined, 1)).transfers;
+  const sourceAlone = await openSends(1, () => ["sends a", {}]);
+  const [alone] = (await sourceAlone.readPage({}, undefined, 1)).transfers;
   expect(alone).toMatchObject({ state: "PENDING", observedAtMs: 0 });
 });
 
-test("tells which network is indexed", () => {
-  const { lister } = createListHarness(index);
-  expect([lister.isIndexed(mainnetNetwork), lister.isIndexed(getNetwork("goerli"))]).toEqual([true, false]);
-});
-
 const diskError = new Error("disk I/O error");
-test.each<[string, () => never | Promise<never>]>([
-  [
-    "at once",
-    () => {
-      throw diskError;
-    },
-  ],
+const failAtOnce = (): never => {
+  throw diskError;
+};
+test.each<[string, () => Promise<never>]>([
+  ["at once", failAtOnce],
   ["later", () => Promise.reject(diskError)],
 ])("an index that fails %s is no empty list", async (_, readIndex) => {
-  const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
-  const context = { caller: "caller", signal: new AbortController().signal };
   const broken = new TransferLister(readIndex, mainnetNetwork);
-  const unreadable = expect.objectContaining({
-    reason: "UPSTREAM_UNAVAILABLE",
-    message: "the index cannot be read",
-    cause: diskError,
-  });
-  const list = async (pageSize: number) => broken.list(filter, undefined, pageSize, context);
+  const error = { reason: "UPSTREAM_UNAVAILABLE", message: "the index cannot be read", cause: diskError };
+  const unreadable = expect.objectContaining(error);
+  const list = async (pageSize: number) => broken.list(ANY, undefined, pageSize, REQUESTER);
   await expect(list(10)).rejects.toEqual(unreadable);
   await expect(list(200)).rejects.toEqual(unreadable);
-  await expect((async () => broken.find("", "", context))()).rejects.toEqual(unreadable);
+  await expect((async () => broken.find("", "", REQUESTER))()).rejects.toEqual(unreadable);
 });
 
 test("the statement of a page walks the indexes of senders and recipients, and reads the rows of the page", async () => {
   const executed: string[] = [];
-  const recorded = await openRecordedIndex(`${folder()}/index`, executed);
-  close.push(() => recorded.close());
+  const recorded = closeAfterTest(await openRecordedIndex(index.file, executed));
   await recorded.reader.readPage({ account: ACCOUNT, after: LIST_START, rows: 10, limit: 10, filter: {} });
-  const plan = await explainQuery(`${folder()}/index`, executed[0]);
+  const plan = await explainQuery(index.file, executed[0]);
   const whetherAlone = [
     expect.stringMatching(/^SEARCH o USING INDEX sends_arrival_key /),
     expect.stringMatching(/^SEARCH e USING COVERING INDEX deliveries_arrival_key /),

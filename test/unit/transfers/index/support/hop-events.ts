@@ -27,12 +27,13 @@ export function addressFromName(name: string): string {
   return hashFromName(name).slice(0, 42);
 }
 
-/** Returns the transaction with a name. */
-const transaction = (name: string) => ({
-  transactionHash: hashFromName(`transaction ${name}`),
-  from: addressFromName(`by ${name}`),
-});
 const words = (...values: readonly (bigint | string)[]): string => `0x${values.map(encodeWord).join("")}`;
+
+/** Builds an event of a contract in the transaction with a name. */
+function build(transaction: string, address: string, topics: string[], data: string) {
+  const transactionHash = hashFromName(`transaction ${transaction}`);
+  return { transactionHash, from: addressFromName(`by ${transaction}`), address, topics, data } satisfies StubEvent;
+}
 
 function bridge(token: string, slug: string): string {
   const address = contracts.findBridge(token, getChain(slug));
@@ -48,61 +49,36 @@ interface Leg {
   readonly transaction?: string;
 }
 
+const chainIdTopic = (slug: string): string => encodeTopic(BigInt(getChain(slug).chainId));
+const recipientTopic = (name: string): string => encodeTopic(addressFromName(`to ${name}`));
+
 /**
  * Builds a TransferSent event; `id` names the transfer and its values.
  * @param index place among the transfers that the bridge has collected for the destination
  */
-export function transferSentEvent(
-  id: string,
-  { from, to, token = "ETH", transaction: transactionName = `send ${id}` }: Leg,
-  index = 0,
-): StubEvent {
-  return {
-    ...transaction(transactionName),
-    address: bridge(token, from),
-    topics: [
-      EVENT_TOPICS.transferSent,
-      hashFromName(id),
-      encodeTopic(BigInt(getChain(to).chainId)),
-      encodeTopic(addressFromName(`to ${id}`)),
-    ],
-    // amount, transferNonce, bonderFee, index, amountOutMin, deadline
-    data: words(1_000n, hashFromName(`nonce ${id}`), 10n, BigInt(index), 900n, 1_800_000_000n),
-  };
+export function transferSentEvent(id: string, { from, to, token = "ETH", transaction = `send ${id}` }: Leg, index = 0) {
+  const topics = [EVENT_TOPICS.transferSent, hashFromName(id), chainIdTopic(to), recipientTopic(id)];
+  // amount, transferNonce, bonderFee, index, amountOutMin, deadline
+  const data = words(1_000n, hashFromName(`nonce ${id}`), 10n, BigInt(index), 900n, 1_800_000_000n);
+  return build(transaction, bridge(token, from), topics, data);
 }
 
 /** Builds a TransfersCommitted event; `root` names the root. */
-export function transfersCommittedEvent(
-  root: string,
-  { from, to, token = "ETH", transaction: transactionName = `commit ${root}` }: Leg,
-): StubEvent {
-  return {
-    ...transaction(transactionName),
-    address: bridge(token, from),
-    topics: [TRANSFERS_COMMITTED_TOPIC, encodeTopic(BigInt(getChain(to).chainId)), hashFromName(root)],
-    data: words(2_000n, 1_700_000_000n),
-  };
+export function transfersCommittedEvent(root: string, leg: Leg) {
+  const { from, to, token = "ETH", transaction = `commit ${root}` } = leg;
+  const topics = [TRANSFERS_COMMITTED_TOPIC, chainIdTopic(to), hashFromName(root)];
+  return build(transaction, bridge(token, from), topics, words(2_000n, 1_700_000_000n));
 }
 
-export function withdrawalBondedEvent(
-  id: string,
-  { to, token = "ETH", transaction: transactionName = `bond ${id}` }: Omit<Leg, "from">,
-) {
-  return {
-    ...transaction(transactionName),
-    address: bridge(token, to),
-    topics: [EVENT_TOPICS.withdrawalBonded, hashFromName(id)],
-    data: words(1_000n),
-  } satisfies StubEvent;
+export function withdrawalBondedEvent(id: string, leg: Omit<Leg, "from">) {
+  const { to, token = "ETH", transaction = `bond ${id}` } = leg;
+  const topics = [EVENT_TOPICS.withdrawalBonded, hashFromName(id)];
+  return build(transaction, bridge(token, to), topics, words(1_000n));
 }
 
 export function withdrewEvent(id: string, { to, token = "ETH" }: Omit<Leg, "from">) {
-  return {
-    ...transaction(`withdraw ${id}`),
-    address: bridge(token, to),
-    topics: [EVENT_TOPICS.withdrew, hashFromName(id), encodeTopic(addressFromName(`to ${id}`))],
-    data: words(1_000n, hashFromName(`nonce ${id}`)),
-  } satisfies StubEvent;
+  const topics = [EVENT_TOPICS.withdrew, hashFromName(id), recipientTopic(id)];
+  return build(`withdraw ${id}`, bridge(token, to), topics, words(1_000n, hashFromName(`nonce ${id}`)));
 }
 
 /** The values of a transfer from L1; the default deadline is a week after most tests begin. */
@@ -112,39 +88,18 @@ interface Values extends Omit<Leg, "from"> {
 const IN_A_WEEK = 1_700_600_000n;
 
 /** Builds a TransferSentToL2 event; `values` names what it has in common with its completion. */
-export function transferSentToL2Event(
-  values: string,
-  transactionName: string,
-  { to, token = "ETH", deadline = IN_A_WEEK }: Values,
-) {
-  return {
-    ...transaction(transactionName),
-    address: bridge(token, "ethereum"),
-    topics: [
-      EVENT_TOPICS.transferSentToL2,
-      encodeTopic(BigInt(getChain(to).chainId)),
-      encodeTopic(addressFromName(`to ${values}`)),
-      encodeTopic(addressFromName("relayer")),
-    ],
-    data: words(2_000n, 1_900n, deadline, 5n),
-  } satisfies StubEvent;
+export function transferSentToL2Event(values: string, transaction: string, leg: Values) {
+  const { to, token = "ETH", deadline = IN_A_WEEK } = leg;
+  const relayer = encodeTopic(addressFromName("relayer"));
+  const topics = [EVENT_TOPICS.transferSentToL2, chainIdTopic(to), recipientTopic(values), relayer];
+  return build(transaction, bridge(token, "ethereum"), topics, words(2_000n, 1_900n, deadline, 5n));
 }
 
-export function transferFromL1CompletedEvent(
-  values: string,
-  transactionName: string,
-  { to, token = "ETH", deadline = IN_A_WEEK }: Values,
-) {
-  return {
-    ...transaction(transactionName),
-    address: bridge(token, to),
-    topics: [
-      EVENT_TOPICS.transferFromL1Completed,
-      encodeTopic(addressFromName(`to ${values}`)),
-      encodeTopic(addressFromName("relayer")),
-    ],
-    data: words(2_000n, 1_900n, deadline, 5n),
-  } satisfies StubEvent;
+export function transferFromL1CompletedEvent(values: string, transaction: string, leg: Values) {
+  const { to, token = "ETH", deadline = IN_A_WEEK } = leg;
+  const relayer = encodeTopic(addressFromName("relayer"));
+  const topics = [EVENT_TOPICS.transferFromL1Completed, recipientTopic(values), relayer];
+  return build(transaction, bridge(token, to), topics, words(2_000n, 1_900n, deadline, 5n));
 }
 
 function cctpBridge(slug: string): string {
@@ -153,29 +108,18 @@ function cctpBridge(slug: string): string {
   return address;
 }
 
-export function cctpTransferSentEvent(nonce: bigint, { from, to }: Leg): StubEvent {
-  return {
-    ...transaction(`burn ${from} ${nonce}`),
-    address: cctpBridge(from),
-    topics: [
-      EVENT_TOPICS.cctpTransferSent,
-      encodeTopic(nonce),
-      encodeTopic(BigInt(getChain(to).chainId)),
-      encodeTopic(addressFromName(`to ${from} ${nonce}`)),
-    ],
-    data: words(5_000n, 30n),
-  };
+export function cctpTransferSentEvent(nonce: bigint, { from, to }: Leg) {
+  const recipient = recipientTopic(`${from} ${nonce}`);
+  const topics = [EVENT_TOPICS.cctpTransferSent, encodeTopic(nonce), chainIdTopic(to), recipient];
+  return build(`burn ${from} ${nonce}`, cctpBridge(from), topics, words(5_000n, 30n));
 }
 
 /** @param burner address that burned the USDC on the source; Hop's contract by default */
-export function messageReceivedEvent(nonce: bigint, { from, to }: Leg, burner: string = cctpBridge(from)): StubEvent {
+export function messageReceivedEvent(nonce: bigint, { from, to }: Leg, burner: string = cctpBridge(from)) {
   const body = `00000000${[hashFromName("USDC"), hashFromName("recipient"), 4_970n, burner].map(encodeWord).join("")}`;
   const domain = BigInt(getCctpDomain(getChain(from)) ?? 99);
   const head = words(domain, hashFromName("messenger"), 96n, BigInt(body.length / 2));
-  return {
-    ...transaction(`mint ${from} ${nonce}`),
-    address: contracts.findMessageTransmitter(getChain(to)) ?? "",
-    topics: [EVENT_TOPICS.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)],
-    data: `${head}${body.padEnd(Math.ceil(body.length / 64) * 64, "0")}`,
-  };
+  const topics = [EVENT_TOPICS.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)];
+  const data = `${head}${body.padEnd(Math.ceil(body.length / 64) * 64, "0")}`;
+  return build(`mint ${from} ${nonce}`, contracts.findMessageTransmitter(getChain(to)) ?? "", topics, data);
 }

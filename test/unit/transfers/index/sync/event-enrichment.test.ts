@@ -21,14 +21,17 @@ import {
 } from "../support/hop-events.js";
 
 const block = hashFromName("block");
-const logOf = ({ from: _, ...event }: StubEvent): Log => ({
-  ...event,
-  blockNumber: 5,
-  blockHash: block,
-  logIndex: 2,
-});
+const logOf = ({ from: _, ...event }: StubEvent): Log => ({ ...event, blockNumber: 5, blockHash: block, logIndex: 2 });
 const header = { number: "0x5", hash: block, timestamp: "0x65" };
 const leg = { from: "optimism", to: "base" };
+
+const createClient = (slug: string, sendBatch: ChainClient["sendBatch"]): ChainClient => ({
+  slug,
+  send: () => Promise.reject(new Error("enrichment sends batches only")),
+  getLogs: () => Promise.reject(new Error("enrichment reads no logs")),
+  sendBatch,
+});
+const parse = (slug: string, log: Log) => new BridgeEventParser(mainnetNetwork, getChain(slug)).parse(log);
 
 /** Enriches one event on a chain that returns these results. */
 async function enrich(
@@ -38,53 +41,36 @@ async function enrich(
 ) {
   const { transaction = { from: addressFromName("sender") }, block: blockResult = header } = results;
   const methods: string[] = [];
-  const client: ChainClient = {
-    slug,
-    send: () => Promise.reject(new Error("enrichment sends batches only")),
-    getLogs: () => Promise.reject(new Error("enrichment reads no logs")),
-    sendBatch: async (calls) =>
-      calls.map(({ method }) => {
-        methods.push(method);
-        return { result: method === "eth_getTransactionByHash" ? transaction : blockResult };
-      }),
-  };
-  const parsed = new BridgeEventParser(mainnetNetwork, getChain(slug)).parse(logOf(event));
+  const client = createClient(slug, async (calls) =>
+    calls.map(({ method }) => {
+      methods.push(method);
+      return { result: method === "eth_getTransactionByHash" ? transaction : blockResult };
+    }),
+  );
+  const parsed = parse(slug, logOf(event));
   if (parsed === undefined) throw new Error("the event is not indexed");
   const { sends, deliveries } = await enrichEvents(client, [parsed], new AbortController().signal);
   return { row: sends[0] ?? deliveries[0], methods };
 }
 
 const [sender, time] = ["eth_getTransactionByHash", "eth_getBlockByHash"];
+const bonder = Buffer.from(addressFromName("sender").slice(2), "hex");
+const l1Send = transferSentToL2Event("v", "s", { to: "base" });
+const completion = transferFromL1CompletedEvent("v", "c", { to: "base" });
 
 test.each<[string, string, StubEvent, string[], object]>([
-  ["TransferSent", "optimism", transferSentEvent("a", leg), [sender, time], { timestamp: 101, kind: "l2" }],
-  [
-    "TransferSentToL2",
-    "ethereum",
-    transferSentToL2Event("v", "s", { to: "base" }),
-    [sender, time],
-    { timestamp: 101, kind: "l1" },
-  ],
-  ["CCTPTransferSent", "optimism", cctpTransferSentEvent(5n, leg), [sender, time], { timestamp: 101, kind: "cctp" }],
-  ["WithdrawalBonded", "base", withdrawalBondedEvent("a", leg), [sender, time], { timestamp: 101 }],
-  ["Withdrew", "base", withdrewEvent("a", leg), [time], { timestamp: 101, bonder: null }],
-  [
-    "TransferFromL1Completed",
-    "base",
-    transferFromL1CompletedEvent("v", "c", { to: "base" }),
-    [time],
-    { timestamp: 101, bonder: null },
-  ],
-  ["MessageReceived", "base", messageReceivedEvent(5n, leg), [time], { timestamp: 101, bonder: null }],
+  ["TransferSent", "optimism", transferSentEvent("a", leg), [sender, time], { kind: "l2" }],
+  ["TransferSentToL2", "ethereum", l1Send, [sender, time], { kind: "l1" }],
+  ["CCTPTransferSent", "optimism", cctpTransferSentEvent(5n, leg), [sender, time], { kind: "cctp" }],
+  ["WithdrawalBonded", "base", withdrawalBondedEvent("a", leg), [sender, time], { bonder }],
+  ["Withdrew", "base", withdrewEvent("a", leg), [time], { bonder: null }],
+  ["TransferFromL1Completed", "base", completion, [time], { bonder: null }],
+  ["MessageReceived", "base", messageReceivedEvent(5n, leg), [time], { bonder: null }],
 ])("reads for %s only what is stored", async (_, slug, event, expectedMethods, values) => {
   const { row, methods } = await enrich(slug, event);
   expect(methods).toEqual(expectedMethods);
-  expect(row).toMatchObject({ chain_id: getChain(slug).chainId, block_number: 5, log_index: 2, ...values });
-});
-
-test("stores the sender of the bonding transaction as the bonder", async () => {
-  const { row } = await enrich("base", withdrawalBondedEvent("a", leg));
-  expect(row).toMatchObject({ bonder: Buffer.from(addressFromName("sender").slice(2), "hex") });
+  const place = { chain_id: getChain(slug).chainId, block_number: 5, log_index: 2 };
+  expect(row).toMatchObject({ ...place, timestamp: 101, ...values });
 });
 
 test.each([
@@ -104,23 +90,15 @@ test.each([
 
 test("aborts all other requests at the first failure", async () => {
   const signals: AbortSignal[] = [];
-  const client: ChainClient = {
-    slug: "optimism",
-    send: () => Promise.reject(new Error("enrichment sends batches only")),
-    getLogs: () => Promise.reject(new Error("enrichment reads no logs")),
-    async sendBatch(calls, signal) {
-      signals.push(signal);
-      await setImmediate();
-      if (calls[0]?.params[0] === hashFromName("transaction send 0"))
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", "optimism is gone");
-      return calls.map(() => ({ result: { from: addressFromName("sender") } }));
-    },
-  };
-  const parser = new BridgeEventParser(mainnetNetwork, getChain("optimism"));
-  const events = Array.from(
-    { length: 500 },
-    (_, index) => parser.parse(logOf(transferSentEvent(`${index}`, leg))) ?? [],
-  ).flat();
+  const client = createClient("optimism", async (calls, signal) => {
+    signals.push(signal);
+    await setImmediate();
+    if (calls[0]?.params[0] === hashFromName("transaction send 0"))
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", "optimism is gone");
+    return calls.map(() => ({ result: { from: addressFromName("sender") } }));
+  });
+  const logs = Array.from({ length: 500 }, (_, index) => logOf(transferSentEvent(`${index}`, leg)));
+  const events = logs.flatMap((log) => parse("optimism", log) ?? []);
   expect(events).toHaveLength(500);
   await expect(enrichEvents(client, events, new AbortController().signal)).rejects.toThrow("optimism is gone");
   for (let tick = 0; tick < 20; tick++) await setImmediate();
@@ -128,25 +106,16 @@ test("aborts all other requests at the first failure", async () => {
   expect(signals.every(({ aborted }) => aborted)).toBe(true);
 });
 
+const sendLog = logOf(transferSentEvent("a", leg));
+const toUnknownChain = [...sendLog.topics.slice(0, 2), hashFromName("chain"), hashFromName("recipient")];
 test.each<[string, string, Log]>([
-  ["of a foreign contract", "optimism", { ...logOf(transferSentEvent("a", leg)), address: addressFromName("other") }],
-  ["of a contract of another chain", "gnosis", logOf(transferSentEvent("a", leg))],
-  ["with truncated data", "optimism", { ...logOf(transferSentEvent("a", leg)), data: "0x01" }],
+  ["of a foreign contract", "optimism", { ...sendLog, address: addressFromName("other") }],
+  ["of a contract of another chain", "gnosis", sendLog],
+  ["with truncated data", "optimism", { ...sendLog, data: "0x01" }],
   ["with a nonce beyond 64 bits", "optimism", logOf(cctpTransferSentEvent(1n << 64n, leg))],
   ["of a delivery with a nonce beyond 64 bits", "base", logOf(messageReceivedEvent(1n << 64n, leg))],
   ["from an unknown CCTP domain", "base", logOf(messageReceivedEvent(5n, { from: "gnosis", to: "base" }, "0x"))],
-  [
-    "to a chain ID beyond 2^53",
-    "optimism",
-    {
-      ...logOf(transferSentEvent("a", leg)),
-      topics: [
-        ...logOf(transferSentEvent("a", leg)).topics.slice(0, 2),
-        hashFromName("chain"),
-        hashFromName("recipient"),
-      ],
-    },
-  ],
+  ["to a chain ID beyond 2^53", "optimism", { ...sendLog, topics: toUnknownChain }],
 ])("does not index a log %s", (_, slug, log) => {
-  expect(new BridgeEventParser(mainnetNetwork, getChain(slug)).parse(log)).toBeUndefined();
+  expect(parse(slug, log)).toBeUndefined();
 });

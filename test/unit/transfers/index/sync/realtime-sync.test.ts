@@ -1,23 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseBlockHeader } from "../../../../../src/chain/json-rpc/parse-results.js";
-import { type FileIndex, openIndex } from "../../../../support/index/open-index.js";
+import { type FileIndex, useTestIndexes } from "../../../../support/index/open-index.js";
 import { type ChainStub, createChainStub, type StubEvent } from "../../../../support/stubs/chain-stub.js";
-import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
+import { NO_ROWS, readCursor } from "../list/list-harness.js";
 import { hashFromName, transferSentEvent, withdrawalBondedEvent, withdrewEvent } from "../support/hop-events.js";
-import { readAllRows, type SyncHarness, startSync } from "../support/sync-harness.js";
+import { createFinalChain, readAllRows, startSync } from "../support/sync-harness.js";
 
-const folder = useTemporaryFolder();
-let fileCount = 0;
-async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<FileIndex> {
-  const index = await openIndex(file);
-  onTestFinished(() => index.close());
-  return index;
-}
+const indexes = useTestIndexes();
 
 /** Syncs Optimism at block 10,000, finalized to 9,900, into a new file unless one is given. */
 async function start(file?: string, stub = optimism()) {
-  const index = await openTestIndex(file);
+  const index = await indexes.open(file);
   const sync = startSync(index, stub);
   onTestFinished(() => sync.stop());
   await sync.waitUntilIdle();
@@ -28,16 +22,18 @@ async function start(file?: string, stub = optimism()) {
   return { ...sync, index, stub, coverage };
 }
 
-function optimism(): ChainStub {
-  const stub = createChainStub({ slug: "optimism", chainId: 10, head: 10_000 });
-  stub.finalized = 9_900;
-  return stub;
-}
-
+const optimism = (): ChainStub => createFinalChain("optimism", 10_000, 9_900);
 const sent = (id: string): StubEvent => transferSentEvent(id, { from: "optimism", to: "base" });
 const bonded = (id: string): StubEvent => withdrawalBondedEvent(id, { to: "optimism" });
 const isIndexed = async ({ reader }: FileIndex, id: string): Promise<boolean> =>
   (await reader.findByTransferId(hashFromName(id))).length > 0;
+const areIndexed = (index: FileIndex, ...ids: readonly string[]) => Promise.all(ids.map((id) => isIndexed(index, id)));
+
+/** Hides the blocks and logs after a block, as an endpoint that lags does. Default: none */
+function setVisible(stub: ChainStub, lastBlock = Number.POSITIVE_INFINITY): void {
+  stub.maxVisibleBlock = lastBlock;
+  stub.maxLogBlock = lastBlock;
+}
 
 /** Returns the events of a new index that has seen only the present chain. */
 async function readEventsOfFreshIndex(stub: ChainStub) {
@@ -152,8 +148,7 @@ describe("with endpoints that lag", () => {
     const { advance, stub, index, reorgs, coverage } = await start();
     stub.addBlocks([sent("a")]);
     await advance();
-    stub.maxVisibleBlock = stub.head - 5;
-    stub.maxLogBlock = stub.maxVisibleBlock;
+    setVisible(stub, stub.head - 5);
     await advance();
     await advance();
     expect(reorgs).toEqual([]);
@@ -184,16 +179,14 @@ describe("with endpoints that lag", () => {
     // The head comes from an endpoint that has it, the logs from one that does not.
     stub.onRequest = () => {
       requestCount += 1;
-      stub.maxVisibleBlock = stub.requests.at(-1)?.includes("eth_getLogs") ? 10_000 : Number.POSITIVE_INFINITY;
-      stub.maxLogBlock = stub.maxVisibleBlock;
+      setVisible(stub, stub.requests.at(-1)?.includes("eth_getLogs") ? 10_000 : undefined);
     };
     const { errors, coverage, advance } = await start(index.file, stub);
     expect(requestCount).toBeGreaterThan(0);
     expect(errors).toHaveLength(1);
     expect((await coverage()).toBlock).toBe(10_000);
     stub.onRequest = () => {};
-    stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
-    stub.maxLogBlock = Number.POSITIVE_INFINITY;
+    setVisible(stub);
     await advance();
     expect(await isIndexed(index, "a")).toBe(true);
   });
@@ -209,12 +202,7 @@ describe("with endpoints that lag", () => {
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks([sent("late")]);
     await advance();
-    expect(await Promise.all(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id)))).toEqual([
-      false,
-      false,
-      false,
-      true,
-    ]);
+    expect(await areIndexed(index, "missed", "kept", "removed", "late")).toEqual([false, false, false, true]);
     // A reorg that no poll has seen.
     stub.setBlock(10_003, []);
     stub.setBlock(10_024, []);
@@ -223,12 +211,7 @@ describe("with endpoints that lag", () => {
     await advance(60_000);
     // Settled: finalized, and two minutes old.
     expect((await coverage()).finalizedBlock).toBe(10_064);
-    expect(await Promise.all(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id)))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
+    expect(await areIndexed(index, "missed", "kept", "removed", "late")).toEqual([true, true, false, false]);
     expect(await index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
   });
 
@@ -430,18 +413,10 @@ describe("reorgs", () => {
     await advance();
     stub.reorg(1, [sent("new")], []);
     // The state after a poll whose block responses came from two chains.
-    const [cursor, latest] = [
-      await index.store.readCursor(10),
-      await stub.client.send("eth_getBlockByNumber", ["latest"], new AbortController().signal),
-    ];
-    if (cursor === undefined) throw new Error("no cursor");
+    const latest = await stub.client.send("eth_getBlockByNumber", ["latest"], new AbortController().signal);
     const to = parseBlockHeader(stub.client, latest);
     if (to === undefined) throw new Error("no head");
-    await index.store.advance(
-      cursor,
-      { sends: [], deliveries: [], commits: [] },
-      { to, isFinal: false, observedAtMs: 0 },
-    );
+    await index.store.advance(await readCursor(index, 10), NO_ROWS, { to, isFinal: false, observedAtMs: 0 });
     await advance();
     await advance();
     expect(reorgs).toEqual([2]);
@@ -453,32 +428,21 @@ describe("reorgs", () => {
     const event = fc.nat(30).map((id) => (id % 2 === 0 ? sent(`p${id}`) : bonded(`p${id}`)));
     const blocks = fc.array(fc.array(event, { maxLength: 3 }), { maxLength: 6 });
     const step = fc.oneof(
-      blocks.map(
-        (some) =>
-          ({ stub }: Run) =>
-            stub.addBlocks(...some),
-      ),
-      fc.tuple(fc.integer({ min: 1, max: 20 }), blocks).map(
-        ([depth, some]) =>
-          ({ stub }: Run) =>
-            stub.reorg(Math.min(depth, stub.head - 9_960), ...some),
-      ),
-      fc.nat(4).map((behind) => ({ stub }: Run) => {
-        stub.maxVisibleBlock = stub.head - behind;
-        stub.maxLogBlock = stub.head - behind;
-      }),
-      fc.constantFrom(2_000, 60_000).map(
-        (ms) =>
-          ({ sync }: Run) =>
-            sync.advance(ms),
-      ),
+      fc.record({ kind: fc.constant("add" as const), added: blocks }),
+      fc.record({ kind: fc.constant("reorg" as const), depth: fc.integer({ min: 1, max: 20 }), added: blocks }),
+      fc.record({ kind: fc.constant("lag" as const), behind: fc.nat(4) }),
+      fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(2_000, 60_000) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const { index, stub, coverage, ...sync } = await start();
-        for (const run of steps) await run({ stub, sync });
-        stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
-        stub.maxLogBlock = Number.POSITIVE_INFINITY;
+        for (const each of steps) {
+          if (each.kind === "add") stub.addBlocks(...each.added);
+          if (each.kind === "reorg") stub.reorg(Math.min(each.depth, stub.head - 9_960), ...each.added);
+          if (each.kind === "lag") setVisible(stub, stub.head - each.behind);
+          if (each.kind === "wait") await sync.advance(each.ms);
+        }
+        setVisible(stub);
         // Everything becomes final.
         stub.addBlocks(...Array(300).fill([]));
         stub.finalized = stub.head - 100;
@@ -491,8 +455,3 @@ describe("reorgs", () => {
     );
   });
 });
-
-interface Run {
-  readonly stub: ChainStub;
-  readonly sync: Pick<SyncHarness, "advance">;
-}
