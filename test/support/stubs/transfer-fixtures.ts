@@ -3,6 +3,7 @@ import { type NetworkChainClients, usesCustomEndpoints } from "../../../src/chai
 import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type Chain, getNetwork, type Network } from "../../../src/hop/networks.js";
+import { Waiters } from "../../../src/resilience/waiters.js";
 import type { LookupContext } from "../../../src/transfers/sources/transfer-source.js";
 import {
   buildTransferStatus,
@@ -259,6 +260,12 @@ export function createLookupContext(more: Partial<LookupContext> = {}): LookupCo
     signal: new AbortController().signal,
     ...more,
   };
+}
+
+export function createWaiters(...callers: readonly string[]): Waiters {
+  const waiters = new Waiters();
+  for (const caller of callers) waiters.add(caller);
+  return waiters;
 }
 
 /** Creates a promise with its resolvers. */

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { SourcesResolver, type TransferResolverOptions } from "../../../src/transfers/resolver.js";
 import type { IndexLookup } from "../../../src/transfers/sources/index-lookup.js";
 import type { LookupResult, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
+import { settleAfter } from "../../support/settle-after.js";
 import {
   createLookupContext,
   createSentTransfer,
@@ -14,9 +15,6 @@ import {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 /** How a source behaves; a number is the milliseconds after which it finds the transfer. */
@@ -29,19 +27,14 @@ const onChain = createStatus({ source: "chain" });
 const onExplorer = createStatus({ source: "explorer", isFinal: false, priceUsd: 1_234 });
 const priced = { ...onChain, priceUsd: 1_234 };
 
-async function behave(
-  source: string,
-  behavior: Behavior,
-  status: TransferStatus,
-  signal: AbortSignal,
-): Promise<LookupResult> {
+async function behave(source: string, behavior: Behavior, status: TransferStatus, signal: AbortSignal) {
   signal.throwIfAborted();
   if (behavior === "found") return status;
   if (behavior === "none") return undefined;
   if (behavior === "down") throw unavailableError(source);
   if (behavior === "overloaded") throw new ServiceError("OVERLOADED", "RPC_BUDGET is used up");
   if (behavior === "rejects") throw rejection;
-  return new Promise((resolve, reject) => {
+  return new Promise<TransferStatus>((resolve, reject) => {
     signal.addEventListener("abort", () => reject(unavailableError(source)));
     if (typeof behavior === "number") setTimeout(() => resolve(status), behavior);
   });
@@ -91,14 +84,10 @@ function setup({
     }),
   };
   const explorerSource: TransferSource = {
-    resolve: ({ transactionHash: hash, transferId: id }, { signal }) =>
-      query(
-        "explorer",
-        hash === undefined ? ["id", id] : ["hash", hash, id],
-        explorer ?? "none",
-        explorerStatus,
-        signal,
-      ),
+    resolve({ transactionHash: hash, transferId: id }, { signal }) {
+      const args = hash === undefined ? ["id", id] : ["hash", hash, id];
+      return query("explorer", args, explorer ?? "none", explorerStatus, signal);
+    },
   };
   const resolver = new SourcesResolver({
     chain: chainSource,
@@ -106,14 +95,21 @@ function setup({
     explorer: explorer === undefined ? undefined : explorerSource,
   });
   const caller = new AbortController();
+  function find(query: Partial<TransferQuery>, remainingMs = 10_000): Promise<LookupResult> {
+    const context = createLookupContext({ remainingMs: () => remainingMs, signal: caller.signal });
+    const status = resolver.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
+    status.catch(() => {});
+    return status;
+  }
   return {
     queries,
     signals,
     caller,
-    async find(query: Partial<TransferQuery>, remainingMs = 10_000) {
-      const context = createLookupContext({ remainingMs: () => remainingMs, signal: caller.signal });
-      const status = resolver.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
-      status.catch(() => {});
+    find,
+    /** Finds the status within some milliseconds. */
+    async findWithin(ms: number, query: Partial<TransferQuery>) {
+      const status = find(query);
+      await vi.advanceTimersByTimeAsync(ms);
       return status;
     },
   };
@@ -131,10 +127,8 @@ const queryKinds = [
 
 /** Summarizes a result: the source of the status, "none", or the reason of the error. */
 async function summarize(result: Promise<LookupResult>): Promise<string> {
-  return result.then(
-    (status) => status?.source ?? "none",
-    (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
-  );
+  const describeError = (error: unknown) => (error instanceof ServiceError ? error.reason : String(error));
+  return result.then((status) => status?.source ?? "none", describeError);
 }
 
 /** By the behaviour of the chain, then of the explorer. */
@@ -197,10 +191,8 @@ describe("a lookup", () => {
   });
 
   test("waits for the explorer when the chains are down", async () => {
-    const { find } = setup({ chain: "down", explorer: 2_500 });
-    const result = find(byHash);
-    await vi.advanceTimersByTimeAsync(2_500);
-    expect(await result).toEqual(onExplorer);
+    const { findWithin } = setup({ chain: "down", explorer: 2_500 });
+    expect(await findWithin(2_500, byHash)).toEqual(onExplorer);
   });
 
   test.each([
@@ -209,58 +201,26 @@ describe("a lookup", () => {
   ])("of %i ms gives the chains %i ms, then returns the explorer's status", async (remainingMs, chainMs) => {
     for (const query of [byHash, byId]) {
       const { find } = setup({ chain: "hangs", explorer: "found" });
-      let isSettled = false;
-      const result = find(query, remainingMs).finally(() => {
-        isSettled = true;
-      });
-      await vi.advanceTimersByTimeAsync(chainMs - 1);
-      expect(isSettled).toBe(false);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(isSettled).toBe(true);
-      expect(await result).toEqual(onExplorer);
+      expect(await settleAfter(find(query, remainingMs), chainMs)).toEqual(onExplorer);
     }
   });
 
   test("reports the failed chain shortly before the deadline", async () => {
     const { find } = setup({ chain: "down", explorer: "hangs" });
-    let isSettled = false;
-    const failure = find(byHash, 1_000).catch((error: unknown) => {
-      isSettled = true;
-      return error;
-    });
-    await vi.advanceTimersByTimeAsync(949);
-    expect(isSettled).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(isSettled).toBe(true);
-    expect(await failure).toMatchObject({ message: "chain is down" });
-  });
-
-  test("ends when the caller aborts", async () => {
-    const { find, caller, signals } = setup({ chain: "hangs", explorer: "hangs" });
-    const result = find(byId);
-    caller.abort();
-    await expect(result).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    await expect(settleAfter(find(byHash, 1_000), 950)).rejects.toMatchObject({ message: "chain is down" });
   });
 
   test("tells the chains how long it has taken so far", async () => {
     let [remainingMs, elapsedMs] = [10_000, Number.NaN];
-    const chain: Pick<TransferResolverOptions["chain"], "resolve"> = {
-      async resolve(_, context) {
-        remainingMs -= 1_500;
-        elapsedMs = context.elapsedMs?.() ?? Number.NaN;
-        return onChain;
-      },
+    const resolve: TransferResolverOptions["chain"]["resolve"] = async (_, context) => {
+      remainingMs -= 1_500;
+      elapsedMs = context.elapsedMs?.() ?? Number.NaN;
+      return onChain;
     };
-    const resolver = new SourcesResolver({
-      chain: chain as TransferResolverOptions["chain"],
-      index: undefined,
-      explorer: undefined,
-    });
-    await resolver.resolve(
-      { ...byId, transactionHash: undefined },
-      createLookupContext({ remainingMs: () => remainingMs }),
-    );
+    const chain = { resolve } as TransferResolverOptions["chain"];
+    const resolver = new SourcesResolver({ chain, index: undefined, explorer: undefined });
+    const context = createLookupContext({ remainingMs: () => remainingMs });
+    await resolver.resolve({ ...byId, transactionHash: undefined }, context);
     expect(elapsedMs).toBe(1_500);
   });
 
@@ -284,35 +244,19 @@ describe("by ID alone", () => {
   test.each<Behavior>(["none", "down", "rejects", "hangs"])(
     "continues the search when that transaction gives no answer: %s",
     async (chainByHash) => {
-      const { find } = setup({ chain: 3_000, chainByHash, explorer: "found" });
-      const result = find(byId);
-      await vi.advanceTimersByTimeAsync(3_000);
-      expect(await result).toEqual(priced);
+      const { findWithin } = setup({ chain: 3_000, chainByHash, explorer: "found" });
+      expect(await findWithin(3_000, byId)).toEqual(priced);
     },
   );
-
-  test("returns the search result without waiting for a slow explorer", async () => {
-    const { find } = setup({ chain: 100, chainByHash: "hangs", explorer: 2_000 });
-    const result = find(byId);
-    await vi.advanceTimersByTimeAsync(100);
-    expect(await result).toEqual(onChain);
-  });
 
   // For that hash the chains return the delivered transfer with other siblings.
   test("continues the search when that transaction is the delivering one", async () => {
     const explorerStatus = createStatus({ ...onExplorer, sent: { transactionHash: repeatedByteHash("3c") } });
     const statusByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
-    const { find, queries } = setup({
-      chain: 3_000,
-      chainByHash: "found",
-      statusByHash,
-      explorer: "found",
-      explorerStatus,
-    });
-    const result = find(byId);
-    await vi.advanceTimersByTimeAsync(3_000);
+    const found = { chainByHash: "found", statusByHash, explorer: "found", explorerStatus } as const;
+    const { findWithin, queries } = setup({ chain: 3_000, ...found });
+    expect(await findWithin(3_000, byId)).toEqual(priced);
     expect(queries).toContainEqual(["chain", "hash", repeatedByteHash("3c"), byId.transferId]);
-    expect(await result).toEqual(priced);
   });
 
   // The explorer has one transfer, the chains several.
@@ -323,10 +267,8 @@ describe("by ID alone", () => {
 
   test("does not use the explorer's transaction for a CCTP nonce while the chains are slow", async () => {
     const statusByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
-    const { find, queries } = setup({ chain: 3_000, chainByHash: "found", statusByHash, explorer: "found" });
-    const result = find({ transferId: "77" });
-    await vi.advanceTimersByTimeAsync(3_000);
-    expect(await result).toEqual(priced);
+    const { findWithin, queries } = setup({ chain: 3_000, chainByHash: "found", statusByHash, explorer: "found" });
+    expect(await findWithin(3_000, { transferId: "77" })).toEqual(priced);
     expect(queries.sort()).toEqual([
       ["chain", "id", "77"],
       ["explorer", "id", "77"],
@@ -334,43 +276,26 @@ describe("by ID alone", () => {
   });
 
   test("waits for the transaction that the explorer names when the search fails", async () => {
-    const { find } = setup({ chain: "down", chainByHash: 500, explorer: 2_000 });
-    const result = find(byId);
-    await vi.advanceTimersByTimeAsync(2_500);
-    expect(await result).toEqual(priced);
+    const { findWithin } = setup({ chain: "down", chainByHash: 500, explorer: 2_000 });
+    expect(await findWithin(2_500, byId)).toEqual(priced);
   });
 });
 
 describe("the price at the time of sending", () => {
   const explorer = "found";
+  const ofOther = { ...onExplorer, sent: createSentTransfer({ id: repeatedByteHash("99") }) };
+  const ofDai = { ...onExplorer, sent: createSentTransfer({ token: "DAI" }) };
+  const withoutPrice = { ...onExplorer, priceUsd: undefined };
   test.each<[string, Setup, number | undefined]>([
-    ["is the explorer's when it has answered", { chain: 10, explorer }, 1_234],
-    ["is unknown when the explorer answers later", { chain: 10, explorer: 11 }, undefined],
-    ["is unknown when the explorer fails", { chain: 10, explorer: "down" }, undefined],
-    [
-      "is unknown when the explorer has none",
-      { chain: 10, explorer, explorerStatus: { ...onExplorer, priceUsd: undefined } },
-      undefined,
-    ],
-    [
-      "is not taken from another transfer",
-      {
-        chain: 10,
-        explorer,
-        explorerStatus: { ...onExplorer, sent: createSentTransfer({ id: repeatedByteHash("99") }) },
-      },
-      undefined,
-    ],
-    [
-      "is not taken from another token",
-      { chain: 10, explorer, explorerStatus: { ...onExplorer, sent: createSentTransfer({ token: "DAI" }) } },
-      undefined,
-    ],
-    ["is added to an indexed send", { chain: 10, explorer, isSendIndexed: true }, 1_234],
+    ["is the explorer's when it has answered", { explorer }, 1_234],
+    ["is unknown when the explorer answers later", { explorer: 11 }, undefined],
+    ["is unknown when the explorer fails", { explorer: "down" }, undefined],
+    ["is unknown when the explorer has none", { explorer, explorerStatus: withoutPrice }, undefined],
+    ["is not taken from another transfer", { explorer, explorerStatus: ofOther }, undefined],
+    ["is not taken from another token", { explorer, explorerStatus: ofDai }, undefined],
+    ["is added to an indexed send", { explorer, isSendIndexed: true }, 1_234],
   ])("%s", async (_, options, priceUsd) => {
-    const { find } = setup(options);
-    const result = find(byHash);
-    await vi.advanceTimersByTimeAsync(20);
-    expect(await result).toEqual({ ...onChain, priceUsd });
+    const { findWithin } = setup({ chain: 10, ...options });
+    expect(await findWithin(20, byHash)).toEqual({ ...onChain, priceUsd });
   });
 });

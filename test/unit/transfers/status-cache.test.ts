@@ -3,7 +3,6 @@ import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { AdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 import { SingleFlight } from "../../../src/resilience/single-flight.js";
-import { Waiters } from "../../../src/resilience/waiters.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
@@ -13,6 +12,7 @@ import {
   createDeferred,
   createLookupContext,
   createStatus,
+  createWaiters,
   flushEventLoop,
   getChain,
   repeatedByteHash,
@@ -74,6 +74,16 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
       else lookup?.resolve(result);
       return response;
     },
+    /** Fails unless a status or error is kept for exactly this time. */
+    expectKept(read: () => void, ms: number): void {
+      const { length } = lookups;
+      time += ms;
+      read();
+      expect(lookups).toHaveLength(length);
+      time += 1;
+      expect(find("1")).toBeInstanceOf(Promise);
+      expect(lookups).toHaveLength(length + 1);
+    },
   };
 }
 
@@ -133,22 +143,9 @@ describe("a status", () => {
     ["pending to Arbitrum, whose block time is below a second, for a second", pending, 1_000],
     ["bonded in blocks that are not final, for a second", createStatus({ isFinal: false }), 1_000],
   ])("is cached: %s", async (_, status, ms) => {
-    const { find, resolveWith, advanceTime, lookups } = setup();
+    const { find, resolveWith, expectKept } = setup();
     expect(await resolveWith(status, "1")).toBe(status);
-    advanceTime(ms);
-    expect(find("1")).toBe(status);
-    advanceTime(1);
-    expect(find("1")).toBeInstanceOf(Promise);
-    expect(lookups).toHaveLength(2);
-  });
-
-  test("is cached by network, transfer ID and transaction hash", async () => {
-    const { resolveWith, find } = setup();
-    await resolveWith(immutable, "1");
-    expect(find("2")).toBeInstanceOf(Promise);
-    expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
-    expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
-    expect(find("1")).toBe(immutable);
+    expectKept(() => expect(find("1")).toBe(status), ms);
   });
 
   test("that was found by the hash of its transaction is that of no other transaction", async () => {
@@ -179,6 +176,22 @@ describe("a status", () => {
   });
 });
 
+test.each([
+  ["a status", immutable],
+  ["that nothing was found", undefined],
+])("%s is kept by network, ID and hash, for all callers", async (_, result) => {
+  const { resolveWith, find } = setup();
+  await resolveWith(result, "1");
+  const others: Parameters<typeof find>[] = [
+    ["2"],
+    ["1", {}, repeatedByteHash("2b")],
+    ["1", { network: getNetwork("goerli") }],
+    ["1", { chains: createChainAccess([], ["gnosis"]) }],
+  ];
+  for (const args of others) expect(find(...args)).toBeInstanceOf(Promise);
+  expect(find("1", { caller: "b" })).toBe(result);
+});
+
 test("statuses of transactions with many transfers are evicted for their size", async () => {
   const { resolveWith, find } = setup();
   const otherTransferIds = Array.from({ length: 10_000 }, () => repeatedByteHash("77"));
@@ -193,32 +206,15 @@ describe("a lookup without a status", () => {
   const exhausted = new BudgetExhaustedError("lookup", "UPSTREAM_UNAVAILABLE", "takes many requests");
 
   test("is not repeated for five seconds when nothing was found", async () => {
-    const { resolveWith, find, advanceTime, lookups } = setup();
+    const { resolveWith, find, expectKept } = setup();
     expect(await resolveWith(undefined, "1")).toBeUndefined();
-    advanceTime(5_000);
-    expect(find("1")).toBeUndefined();
-    advanceTime(1);
-    expect(find("1")).toBeInstanceOf(Promise);
-    expect(lookups).toHaveLength(2);
+    expectKept(() => expect(find("1")).toBeUndefined(), 5_000);
   });
 
   test("is not repeated for thirty seconds when it has spent its budget", async () => {
-    const { resolveWith, find, advanceTime, lookups } = setup();
+    const { resolveWith, find, expectKept } = setup();
     await expect(resolveWith(exhausted, "1")).rejects.toBe(exhausted);
-    advanceTime(30_000);
-    expect(() => find("1")).toThrow(exhausted);
-    advanceTime(1);
-    expect(find("1")).toBeInstanceOf(Promise);
-    expect(lookups).toHaveLength(2);
-  });
-
-  test("is remembered by network, ID and hash, and not for custom endpoints", async () => {
-    const { resolveWith, find } = setup();
-    await resolveWith(undefined, "1");
-    expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
-    expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
-    expect(find("1", { chains: createChainAccess([], ["gnosis"]) })).toBeInstanceOf(Promise);
-    expect(find("1", { caller: "b" })).toBeUndefined();
+    expectKept(() => expect(() => find("1")).toThrow(exhausted), 30_000);
   });
 
   test("hides nothing that the index learns", async () => {
@@ -299,8 +295,7 @@ describe("a shared lookup", () => {
   test("knows all who wait for it, also those who watch its transfer and come later", async () => {
     const { find, lookups } = setup();
     find("1");
-    const watching = new Waiters();
-    watching.add("b");
+    const watching = createWaiters("b");
     find("1", { waiters: watching, signal: watching.signal });
     watching.add("c");
     expect([...(lookups[0]?.context.waiters ?? [])]).toEqual(["a", "b", "c"]);
@@ -322,86 +317,69 @@ describe("a shared lookup", () => {
 });
 
 describe("the index", () => {
+  /** Finds statuses in an index that `create` stands for, and counts the queries. */
+  function setupIndex(create: () => TransferStatus) {
+    const queried: TransferStatus[] = [];
+    const findIndexed = (): TransferStatus => {
+      queried.push(create());
+      return queried.at(-1) as TransferStatus;
+    };
+    return { ...setup({ findIndexed }), queried };
+  }
+
   test("is queried first, answers synchronously, and its statuses are cached once they are asked for again", () => {
-    let [indexed, queryCount]: [TransferStatus, number] = [pending, 0];
-    const { find, lookups, advanceTime } = setup({
-      findIndexed: () => {
-        queryCount += 1;
-        return indexed;
-      },
-    });
+    let indexed = pending;
+    const { find, lookups, queried, advanceTime } = setupIndex(() => indexed);
     expect([find("1"), find("1")]).toEqual([pending, pending]);
-    expect(queryCount).toBe(2);
+    expect(queried).toHaveLength(2);
     indexed = immutable;
     expect(find("1")).toBe(pending);
-    expect(queryCount).toBe(2);
+    expect(queried).toHaveLength(2);
     advanceTime(1_001);
     expect(find("1")).toBe(immutable);
     expect(lookups).toEqual([]);
   });
 
   test("is queried for each of the transfers that nobody asks for again, and none of them is kept", () => {
-    const statuses: TransferStatus[] = [];
-    const { find } = setup({
-      findIndexed: () => {
-        statuses.push(createStatus());
-        return statuses.at(-1);
-      },
-    });
+    const { find, queried } = setupIndex(() => createStatus());
     for (let id = 0; id < 20_000; id += 1) find(String(id));
-    expect(statuses).toHaveLength(20_000);
+    expect(queried).toHaveLength(20_000);
     // Statuses that are kept are frozen.
-    expect(statuses.filter((status) => Object.isFrozen(status))).toEqual([]);
+    expect(queried.filter((status) => Object.isFrozen(status))).toEqual([]);
   });
 
   test("is queried for a transfer until that is asked for again before ten thousand others", () => {
-    let queryCount = 0;
-    const { find } = setup({
-      findIndexed: () => {
-        queryCount += 1;
-        return immutable;
-      },
-    });
+    const { find, queried } = setupIndex(() => immutable);
     for (const id of ["1", ...Array.from({ length: 9_999 }, (_, other) => `other ${other}`), "1"]) find(id);
-    expect(queryCount).toBe(10_001);
+    expect(queried).toHaveLength(10_001);
     find("1");
-    expect(queryCount).toBe(10_001);
+    expect(queried).toHaveLength(10_001);
     for (const id of ["2", ...Array.from({ length: 10_000 }, (_, other) => `new ${other}`), "2", "2"]) find(id);
-    expect(queryCount).toBe(10_001 + 10_003);
-  });
-
-  test("leaves transfers that it does not know to the resolver", async () => {
-    const { resolveWith } = setup({ findIndexed: () => undefined });
-    expect(await resolveWith(pending, "1")).toBe(pending);
+    expect(queried).toHaveLength(10_001 + 10_003);
   });
 
   test("that rejects a query fails the lookup at once", () => {
-    const { find, lookups } = setup({
-      findIndexed: () => {
-        throw new ServiceError("INVALID_PARAMETER", "ambiguous");
-      },
+    const { find, lookups } = setupIndex(() => {
+      throw new ServiceError("INVALID_PARAMETER", "ambiguous");
     });
     expect(() => find("1")).toThrow("ambiguous");
     expect(lookups).toEqual([]);
   });
 });
 
-describe("too many lookups", () => {
+test("too many lookups are rejected at once, also over custom endpoints, except cached and shared ones", async () => {
   const overloaded = expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 });
-
-  test("are rejected at once, also over custom endpoints, except cached and shared ones", async () => {
-    const { find, resolveWith, lookups } = setup();
-    await resolveWith(immutable, "cached");
-    // 64 run, 64 wait.
-    for (let id = 0; id < 128; id += 1) find(String(id));
-    expect(lookups).toHaveLength(1 + 64);
-    expect(() => find("128")).toThrow(overloaded);
-    expect(find("cached")).toBe(immutable);
-    const shared = find("63");
-    lookups.at(-1)?.resolve(immutable);
-    expect(await shared).toBe(immutable);
-    find("129");
-    expect(lookups).toHaveLength(1 + 64 + 1);
-    await expect(find("130", { chains: createChainAccess([], ["gnosis"]) })).rejects.toEqual(overloaded);
-  });
+  const { find, resolveWith, lookups } = setup();
+  await resolveWith(immutable, "cached");
+  // 64 run, 64 wait.
+  for (let id = 0; id < 128; id += 1) find(String(id));
+  expect(lookups).toHaveLength(1 + 64);
+  expect(() => find("128")).toThrow(overloaded);
+  expect(find("cached")).toBe(immutable);
+  const shared = find("63");
+  lookups.at(-1)?.resolve(immutable);
+  expect(await shared).toBe(immutable);
+  find("129");
+  expect(lookups).toHaveLength(1 + 64 + 1);
+  await expect(find("130", { chains: createChainAccess([], ["gnosis"]) })).rejects.toEqual(overloaded);
 });

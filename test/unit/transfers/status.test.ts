@@ -40,12 +40,8 @@ describe("the state of a transfer", () => {
   test("is returned with all given details", () => {
     const details = { source: "index", observedAtMs: 7, isFinal: false, priceUsd: 3, otherTransferIds: ["5"] } as const;
     const sent = createSentTransfer();
-    expect(createStatus({ ...details, delivery: undefined })).toEqual({
-      ...details,
-      sent,
-      delivery: undefined,
-      state: "PENDING",
-    });
+    const pending = { ...details, sent, delivery: undefined, state: "PENDING" };
+    expect(createStatus({ ...details, delivery: undefined })).toEqual(pending);
   });
 });
 

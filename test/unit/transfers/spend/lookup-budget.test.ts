@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Waiters } from "../../../../src/resilience/waiters.js";
+import type { Waiters } from "../../../../src/resilience/waiters.js";
 import {
   type BudgetKind,
   CALLER_LOOKUP_RATE,
@@ -9,6 +9,7 @@ import {
   PROCESS_RATE,
   type RequestPurpose,
 } from "../../../../src/transfers/spend/lookup-budget.js";
+import { createWaiters } from "../../../support/stubs/transfer-fixtures.js";
 
 const slugs = ["ethereum", "arbitrum", "base", "gnosis", "linea", "nova", "optimism", "polygon", "polygonzk"];
 
@@ -22,7 +23,11 @@ function setup() {
     onExhausted: (budget) => exhausted.push(budget),
   });
   const open = (caller: string | Waiters, isPrivate = false) => budgets.open(caller, isPrivate);
-  return { clock, purposes, exhausted, open };
+  /** Lets a caller spend all that it may. */
+  const exhaust = (caller: string): void => {
+    for (let lookup = 0; lookup < 1_000; lookup += 1) spendAll(open(caller));
+  };
+  return { clock, purposes, exhausted, open, exhaust };
 }
 
 /** Spends all that a lookup may; returns the number of requests. */
@@ -96,9 +101,7 @@ describe("the budget of a lookup", () => {
     const budget = open("a");
     expect(budget.getExhaustion()).toBeUndefined();
     spendAll(budget, "logs", ["base", "linea", "nova"]);
-    const message = expect.stringMatching(
-      /^the search of base .* after 30 s .*; an index, or an endpoint that searches/,
-    );
+    const message = expect.stringMatching(/^the search of base .* after 30 s .*; an index, or an endpoint that/);
     expect(budget.getExhaustion()).toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", budget: "lookup", message });
     expect(exhausted).toEqual(["lookup"]);
     expect(purposes).toEqual(Array(440).fill("logs"));
@@ -136,26 +139,24 @@ describe("the budget of a caller", () => {
   });
 
   test("is that of any who waits for the lookup and has not spent it", () => {
-    const { open } = setup();
-    for (let lookup = 0; lookup < 1_000; lookup += 1) spendAll(open("a"));
-    const waiters = new Waiters();
-    for (const caller of ["a", "b"]) waiters.add(caller);
-    expect([spendAll(open("a")), spendAll(open(waiters))]).toEqual([FREE_REQUESTS_PER_LOOKUP, 440]);
+    const { open, exhaust } = setup();
+    exhaust("a");
+    expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP);
+    expect(spendAll(open(createWaiters("a", "b")))).toBe(440);
   });
 
   test("is that of the last who left where the work outlives all of them", () => {
-    const { open } = setup();
-    for (let lookup = 0; lookup < 1_000; lookup += 1) spendAll(open("b"));
-    const waiters = new Waiters();
-    for (const caller of ["a", "b"]) waiters.add(caller);
+    const { open, exhaust } = setup();
+    exhaust("b");
+    const waiters = createWaiters("a", "b");
     const budget = open(waiters);
     for (const caller of ["a", "b"]) waiters.remove(caller);
     expect(spendAll(budget)).toBe(FREE_REQUESTS_PER_LOOKUP);
   });
 
   test("is refilled", () => {
-    const { open, clock } = setup();
-    for (let lookup = 0; lookup < 40; lookup += 1) spendAll(open("a"));
+    const { open, exhaust, clock } = setup();
+    exhaust("a");
     expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP);
     clock.now += 1_000;
     expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP + CALLER_LOOKUP_RATE.refillPerSecond);

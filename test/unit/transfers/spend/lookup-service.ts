@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { ChainClients, type NetworkChainClients } from "../../../../src/chain/chains.js";
 import type { RpcLog } from "../../../../src/chain/json-rpc/parse-results.js";
 import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
@@ -85,17 +85,17 @@ export async function startLookupService(options: { readonly head?: number; read
     new Map([...mainnetNetwork.chains].map(([slug, { chainId }]) => [slug, createLookupNode(slug, chainId, options)]));
   const [nodes, customNodes] = [createNodes(), createNodes()];
   const server = closeAfterTest(
-    await startHttpStub((request: IncomingMessage, response: ServerResponse) => {
+    await startHttpStub((request, response) => {
       const [, kind, slug = ""] = request.url?.split("/") ?? [];
       void readBody(request).then((body) => (kind === "custom" ? customNodes : nodes).get(slug)?.serve(body, response));
     }),
   );
-  const endpoints = [...mainnetNetwork.chains].map(
-    ([slug, { chainId }]) => [slug, { chainId, urls: [`${server.url}/configured/${slug}`] }] as const,
+  const endpoints = new Map(
+    [...mainnetNetwork.chains].map(([slug, { chainId }]) => [slug, { chainId, urls: [`${server.url}/own/${slug}`] }]),
   );
   const clients: ChainClients = closeAfterTest(
     new ChainClients({
-      networks: { mainnet: new Map(endpoints) },
+      networks: { mainnet: endpoints },
       customUrlPolicy: "any",
       // So that no request is repeated after a few seconds, however slow the machine is.
       callerTimeoutMs: 600_000,
@@ -104,13 +104,11 @@ export async function startLookupService(options: { readonly head?: number; read
   );
   const closing = new AbortController();
   closeAfterTest({ close: () => closing.abort() });
-  const source = createTestChainSource(now, closing.signal, now);
+  const chain = createTestChainSource(now, closing.signal, now);
+  const sources = new SourcesResolver({ chain, index: undefined, explorer: undefined });
   const cache = new StatusCache({
     index: undefined,
-    resolver: new BudgetedResolver(
-      new SourcesResolver({ chain: source, index: undefined, explorer: undefined }),
-      new LookupBudgets({ now }),
-    ),
+    resolver: new BudgetedResolver(sources, new LookupBudgets({ now })),
     singleFlight: new SingleFlight(closing.signal),
     limiter: new AdaptiveLimiter(now),
     // Longer than any test: what ends a lookup here is its budget.
@@ -125,15 +123,11 @@ export async function startLookupService(options: { readonly head?: number; read
     readonly custom?: readonly string[];
   }
 
-  async function find(
-    query: Partial<TransferQuery>,
-    { caller = "a", signal = closing.signal, custom = [] }: FindOptions = {},
-  ): Promise<LookupResult> {
+  async function find(query: Partial<TransferQuery>, options: FindOptions = {}): Promise<LookupResult> {
+    const { caller = "a", signal = closing.signal, custom = [] } = options;
+    const all = { transferId: undefined, transactionHash: undefined, ...query };
     const run = async (chains: NetworkChainClients): Promise<LookupResult> =>
-      cache.find(
-        { transferId: undefined, transactionHash: undefined, ...query },
-        createLookupContext({ chains, caller, signal, remainingMs: () => 600_000 }),
-      );
+      cache.find(all, createLookupContext({ chains, caller, signal, remainingMs: () => 600_000 }));
     if (custom.length === 0) return run(clients.forNetwork("mainnet"));
     const urls = new Map(custom.map((slug) => [slug, `${server.url}/custom/${slug}`]));
     return clients.withCustomEndpoints("mainnet", urls, run, { caller, signal });

@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import { Waiters } from "../../../../src/resilience/waiters.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
 import type { WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
 import { MAX_TRANSFERS_PER_TRANSACTION, WatchLookups } from "../../../../src/transfers/watch/watch-lookups.js";
-import { createDeferred, createLookupContext, createStatus } from "../../../support/stubs/transfer-fixtures.js";
+import {
+  createDeferred,
+  createLookupContext,
+  createStatus,
+  createWaiters,
+} from "../../../support/stubs/transfer-fixtures.js";
 import { startLookupService } from "../spend/lookup-service.js";
 import { hashOf, mainnet } from "./watch-world.js";
 
@@ -15,7 +19,7 @@ function setup(
 ) {
   const begun: string[] = [];
   const { chains } = createLookupContext();
-  const lookups = new WatchLookups<string>({
+  const lookups = createLookups({
     chains: { forNetwork: () => chains },
     statusCache: {
       findNow(query, context) {
@@ -24,32 +28,29 @@ function setup(
       },
       refresh: find,
     },
-    present: async () => ({ message: "", fingerprint: 0, isFinal: false }),
-    isFinal: async () => false,
     untilRead,
-    timeoutMs: 10_000,
-    now: () => 0,
   });
   return { lookups, begun };
 }
 
-function waitersOf(...callers: readonly string[]): Waiters {
-  const waiters = new Waiters();
-  for (const caller of callers) waiters.add(caller);
-  return waiters;
-}
+type Options = ConstructorParameters<typeof WatchLookups<string>>[0];
+const createLookups = (parts: Pick<Options, "chains" | "statusCache" | "untilRead">) =>
+  new WatchLookups<string>({
+    ...parts,
+    present: async () => ({ message: "", fingerprint: 0, isFinal: false }),
+    isFinal: async () => false,
+    timeoutMs: 10_000,
+    now: () => 0,
+  });
 
-const toTarget = (value: string, kind: "id" | "hash" = "id"): WatchTarget => ({
-  network: mainnet,
-  kind,
-  value,
-  isFull: false,
-});
+const toTarget = (value: string, kind: "id" | "hash" = "id"): WatchTarget => {
+  return { network: mainnet, kind, value, isFull: false };
+};
 
 test("a lookup that several callers wait for begins in the first turn that comes to one of them", async () => {
   const { lookups, begun } = setup(() => createDeferred<LookupResult>().promise);
-  for (let number = 0; number < 100; number++) void lookups.findAll(toTarget(hashOf(number)), waitersOf("greedy"));
-  const shared = waitersOf("greedy");
+  for (let number = 0; number < 100; number++) void lookups.findAll(toTarget(hashOf(number)), createWaiters("greedy"));
+  const shared = createWaiters("greedy");
   void lookups.findAll(toTarget("shared"), shared);
   await vi.waitFor(() => expect(begun).toHaveLength(8), { timeout: 60_000 });
   expect(begun).not.toContain("greedy shared");
@@ -64,7 +65,7 @@ test("a lookup knows all who watch its target, for the queues that it waits in",
     known.push(...(waiters ?? []));
     return undefined;
   });
-  await lookups.findAll(toTarget("shared"), waitersOf("a", "b"));
+  await lookups.findAll(toTarget("shared"), createWaiters("a", "b"));
   expect(known).toEqual(["a", "b"]);
 });
 
@@ -72,8 +73,8 @@ test("a caller who has left brings no turn, and pays nothing", async () => {
   const first = createDeferred<LookupResult>();
   const { lookups, begun } = setup(() => first.promise);
   for (let number = 0; number < 20; number++)
-    void lookups.findAll(toTarget(hashOf(number)), waitersOf(number % 2 === 0 ? "a" : "b"));
-  const shared = waitersOf("a", "b");
+    void lookups.findAll(toTarget(hashOf(number)), createWaiters(number % 2 === 0 ? "a" : "b"));
+  const shared = createWaiters("a", "b");
   const found = lookups.findAll(toTarget("shared"), shared);
   shared.remove("a");
   first.resolve(undefined);
@@ -87,7 +88,7 @@ test("lookups that nobody wants any more do not begin", async () => {
     signal.addEventListener("abort", () => reject(signal.reason));
     return promise;
   });
-  const watched = Array.from({ length: 5_000 }, (_, number) => waitersOf(`caller ${number % 50}`));
+  const watched = Array.from({ length: 5_000 }, (_, number) => createWaiters(`caller ${number % 50}`));
   const results = watched.map((waiters, number) => lookups.findAll(toTarget(hashOf(number)), waiters));
   await vi.waitFor(() => expect(begun).toHaveLength(16), { timeout: 60_000 });
   const running = begun.length;
@@ -111,9 +112,9 @@ test("a lookup begins when what its callers have sent is read, unless they have 
       return read.promise;
     },
   );
-  const leaving = waitersOf("leaves");
+  const leaving = createWaiters("leaves");
   const leaves = lookups.findAll(toTarget("0x01"), leaving);
-  const stays = lookups.findAll(toTarget("0x02"), waitersOf("stays"));
+  const stays = lookups.findAll(toTarget("0x02"), createWaiters("stays"));
   await nextTurn();
   expect([asked, begun]).toEqual([["leaves", "stays"], []]);
   leaving.remove("leaves");
@@ -125,7 +126,7 @@ test("a lookup begins when what its callers have sent is read, unless they have 
 test("a transaction is looked up with all its transfers, up to a limit", async () => {
   const otherTransferIds = Array.from({ length: 150 }, (_, index) => hashOf(index));
   const { lookups, begun } = setup(async () => createStatus({ otherTransferIds }));
-  const statuses = await lookups.findAll(toTarget("0x01", "hash"), waitersOf("me"));
+  const statuses = await lookups.findAll(toTarget("0x01", "hash"), createWaiters("me"));
   expect([statuses.length, begun.length]).toEqual([MAX_TRANSFERS_PER_TRANSACTION, MAX_TRANSFERS_PER_TRANSACTION]);
 });
 
@@ -133,17 +134,10 @@ test("watches that end send no request after that", async () => {
   const service = await startLookupService();
   const held = createDeferred<void>();
   for (const node of service.nodes) node.beforeResponse = () => held.promise;
-  const lookups = new WatchLookups<string>({
-    chains: service.chains,
-    statusCache: service.cache,
-    present: async () => ({ message: "", fingerprint: 0, isFinal: false }),
-    isFinal: async () => false,
-    untilRead: () => nextTurn(),
-    timeoutMs: 10_000,
-    now: () => 0,
-  });
+  const { chains, cache } = service;
+  const lookups = createLookups({ chains, statusCache: cache, untilRead: () => nextTurn() });
   const countRequests = () => service.nodes.reduce((sum, { methods }) => sum + methods.length, 0);
-  const watched = Array.from({ length: 1_000 }, () => waitersOf("me"));
+  const watched = Array.from({ length: 1_000 }, () => createWaiters("me"));
   const results = watched.map((waiters, number) => lookups.findAll(toTarget(hashOf(number), "hash"), waiters));
   // Eight lookups on nine chains each.
   await expect.poll(countRequests).toBe(72);
