@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { NetworkChainClients } from "../../../../src/chain/chains.js";
 import { ExplorerClient } from "../../../../src/hop/explorer-client.js";
 import { getNetwork, type NetworkSlug } from "../../../../src/hop/networks.js";
 import { ExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
@@ -9,21 +8,17 @@ import {
   type ExplorerRecordJson,
   startExplorerStub,
 } from "../../../support/stubs/explorer-stub.js";
+import {
+  createLookupContext,
+  createSentTransfer,
+  repeatedByteHash as hash,
+} from "../../../support/stubs/transfer-fixtures.js";
 
-const chains: NetworkChainClients = {
-  getClient: () => {
-    throw new Error("the explorer source must not use the chains");
-  },
-  hasCustomEndpoint: () => false,
+const getClient = (): never => {
+  throw new Error("the explorer source must not use the chains");
 };
-const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
-  network: getNetwork(network),
-  chains,
-  isPrivate: false,
-  caller: "a",
-  remainingMs: () => 1_000,
-  signal: new AbortController().signal,
-});
+const createContext = (network: NetworkSlug = "mainnet"): LookupContext =>
+  createLookupContext({ network: getNetwork(network), chains: { getClient, hasCustomEndpoint: () => false } });
 
 async function setup(...records: readonly ExplorerRecordJson[]) {
   const stub = await startExplorerStub(records);
@@ -39,40 +34,21 @@ async function setup(...records: readonly ExplorerRecordJson[]) {
   };
 }
 
-const hash = (byte: string): string => `0x${byte.repeat(32)}`;
 const id = hash("1a");
 const sendingHash = hash("2b");
 const bondingHash = hash("3c");
 const pending = { bonded: false, bondTransactionHash: "", bonderAddress: "" };
 const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum", transferId: `${sendingHash}0000002a` };
+/** The sending transaction of the other records delivers this one. */
+const deliveredBySend = { transferId: hash("0f"), transactionHash: hash("4d"), bondTransactionHash: sendingHash };
 const cctp = { token: "USDC", transferId: "123", amountOutMin: null, deadline: 0 };
 
 describe("the status from the explorer", () => {
   test("contains everything that the record has, and is not final", async () => {
     const { byId } = await setup(createExplorerRecord());
+    const event = { ...createSentTransfer().event, deadline: 1662159408n };
     expect(await byId(id)).toEqual({
-      sent: {
-        kind: "l2",
-        id,
-        token: "DAI",
-        source: getNetwork("mainnet").chains.get("optimism"),
-        destination: getNetwork("mainnet").chains.get("arbitrum"),
-        transactionHash: sendingHash,
-        blockNumber: 0,
-        logIndex: 0,
-        timestamp: 1661554612,
-        account: `0x${"c1".repeat(20)}`,
-        event: {
-          transferId: id,
-          destinationChainId: 42161,
-          recipient: `0x${"d2".repeat(20)}`,
-          amount: 2_500_000_000_000_000_000n,
-          amountOutMin: 2_490_000_000_000_000_000n,
-          deadline: 1662159408n,
-          bonderFee: 250_000_000_000_000_000n,
-          relayer: undefined,
-        },
-      },
+      sent: { ...createSentTransfer({ token: "DAI", timestamp: 1661554612, event }), blockNumber: 0, logIndex: 0 },
       delivery: { transactionHash: bondingHash, blockNumber: undefined, bonder: `0x${"e3".repeat(20)}` },
       state: "BONDED",
       otherTransferIds: [],
@@ -83,42 +59,29 @@ describe("the status from the explorer", () => {
     });
   });
 
+  const toL1 = { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum" };
+  const unknownDelivery = { transactionHash: undefined, bonder: undefined };
+  const withoutBonder = { transactionHash: bondingHash, bonder: undefined };
+  const sentFromL1 = { kind: "l1", id: sendingHash, event: { transferId: undefined } };
+  const sentOverCctp = { kind: "cctp", id: "123", event: { deadline: 0n } };
   test.each<[string, ExplorerRecordJson, object]>([
     ["pending", pending, { state: "PENDING", delivery: undefined }],
-    [
-      "unbondable",
-      { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum" },
-      { state: "UNBONDABLE", delivery: undefined },
-    ],
+    ["unbondable", toL1, { state: "UNBONDABLE", delivery: undefined }],
     [
       "delivered, transaction unknown",
       { bondTransactionHash: null, bonderAddress: null },
-      { state: "BONDED", delivery: { transactionHash: undefined, bonder: undefined } },
+      { state: "BONDED", delivery: unknownDelivery },
     ],
     [
       "from L1, with the hash as its ID and no bonder",
       fromL1,
-      {
-        state: "BONDED",
-        sent: { kind: "l1", id: sendingHash, event: { transferId: undefined } },
-        delivery: { transactionHash: bondingHash, bonder: undefined },
-      },
+      { state: "BONDED", sent: sentFromL1, delivery: withoutBonder },
     ],
-    [
-      "over CCTP, without a bonder",
-      cctp,
-      { state: "BONDED", sent: { kind: "cctp", id: "123", event: { deadline: 0n } }, delivery: { bonder: undefined } },
-    ],
+    ["over CCTP, without a bonder", cctp, { state: "BONDED", sent: sentOverCctp, delivery: { bonder: undefined } }],
     ["without a price", { tokenPriceUsd: null, amountUsd: null }, { priceUsd: undefined }],
   ])("can be %s", async (_, overrides, expected) => {
     const { byHash } = await setup(createExplorerRecord(overrides));
     expect(await byHash(sendingHash)).toMatchObject(expected);
-  });
-
-  test("is undefined when the explorer has no record", async () => {
-    const { byId, byHash } = await setup();
-    expect(await byId(id)).toBeUndefined();
-    expect(await byHash(sendingHash)).toBeUndefined();
   });
 
   test("is unavailable while the explorer is down, and for networks other than mainnet", async () => {
@@ -136,10 +99,8 @@ describe("the status from the explorer", () => {
 
 describe("a transfer is found", () => {
   test("by its ID, but not by a transaction hash in place of the ID", async () => {
-    const { byId } = await setup(
-      createExplorerRecord(),
-      createExplorerRecord({ ...fromL1, transactionHash: hash("4d") }),
-    );
+    const other = createExplorerRecord({ ...fromL1, transactionHash: hash("4d") });
+    const { byId } = await setup(createExplorerRecord(), other);
     expect(await byId(id)).toMatchObject({ sent: { id } });
     expect(await byId(sendingHash)).toBeUndefined();
     expect(await byId(bondingHash)).toBeUndefined();
@@ -171,30 +132,21 @@ describe("a transfer is found", () => {
   });
 
   test("with the siblings that the same transaction delivered", async () => {
-    const { byHash } = await setup(
-      createExplorerRecord(),
-      createExplorerRecord({ transferId: hash("0f"), transactionHash: hash("4d") }),
-    );
+    const sibling = createExplorerRecord({ transferId: hash("0f"), transactionHash: hash("4d") });
+    const { byHash } = await setup(createExplorerRecord(), sibling);
     expect(await byHash(bondingHash)).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
   });
 
   test("as one of several from L1 in a transaction, which share an ID", async () => {
-    const both = ["2b", "2a"].map((log) =>
-      createExplorerRecord({ ...fromL1, transferId: `${sendingHash}000000${log}` }),
-    );
-    const delivered = { transferId: hash("0f"), transactionHash: hash("4d"), bondTransactionHash: sendingHash };
-    const { byId } = await setup(createExplorerRecord(delivered), ...both);
+    const ids = ["2b", "2a"].map((log) => `${sendingHash}000000${log}`);
+    const both = ids.map((transferId) => createExplorerRecord({ ...fromL1, transferId }));
+    const { byId } = await setup(createExplorerRecord(deliveredBySend), ...both);
     expect(await byId(sendingHash)).toMatchObject({ sent: { id: sendingHash }, otherTransferIds: [sendingHash] });
   });
 
   test("as sent rather than as delivered by the same transaction", async () => {
-    const delivered = createExplorerRecord({
-      transferId: hash("0f"),
-      transactionHash: hash("4d"),
-      bondTransactionHash: sendingHash,
-    });
-    const { byHash } = await setup(delivered, createExplorerRecord());
+    const { byHash } = await setup(createExplorerRecord(deliveredBySend), createExplorerRecord());
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
     expect(await byHash(sendingHash, hash("0f"))).toBeUndefined();
   });
@@ -206,13 +158,5 @@ describe("a transfer is found", () => {
     stub.records = [createExplorerRecord(cctp), createExplorerRecord(other)];
     await expect(byId("123")).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
     expect(await byHash(hash("4d"), "123")).toMatchObject({ sent: { source: { slug: "polygon" } } });
-  });
-
-  test.each(["wrong-types", "foreign"] as const)("never in invalid responses: %s", async (mode) => {
-    const { byHash, byId, stub } = await setup(createExplorerRecord());
-    stub.mode = mode;
-    const query = mode === "foreign" ? hash("77") : id;
-    expect(await byId(query)).toBeUndefined();
-    expect(await byHash(query)).toBeUndefined();
   });
 });

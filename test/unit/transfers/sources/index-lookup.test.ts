@@ -22,14 +22,8 @@ const bonded: StoredTransfer = { sent, delivery: defaultDelivery, isFinal: true,
 const pending: StoredTransfer = { ...bonded, delivery: undefined };
 const unfinalized: StoredTransfer = { ...pending, isFinal: false };
 const ambiguous: StoredTransfer = { ...pending, isUnambiguous: false };
-const completeCoverage: IndexCoverage = {
-  fromBlock: 0,
-  toBlock: 1_000,
-  fromTimestamp: 0,
-  toTimestamp: 0,
-  observedAtMs: now - 1,
-  finalizedBlock: 9,
-};
+const range = { fromBlock: 0, toBlock: 1_000, fromTimestamp: 0, toTimestamp: 0 };
+const completeCoverage: IndexCoverage = { ...range, observedAtMs: now - 1, finalizedBlock: 9 };
 const sinceSend = { fromBlock: 5, fromTimestamp: sent.timestamp };
 /** More than three polls of 2 s behind. */
 const stale = { observedAtMs: now - 6_001 };
@@ -83,8 +77,8 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
   return {
     byId: (transferId: string = sent.id, more: Partial<LookupContext> = {}) =>
       lookup.findKnownStatus({ transferId, transactionHash: undefined }, createLookupContext(more)),
-    byHash: (transactionHash = sent.transactionHash, transferId?: string) =>
-      lookup.findKnownStatus({ transferId, transactionHash }, createLookupContext()),
+    byHash: (transactionHash = sent.transactionHash, transferId?: string, more: Partial<LookupContext> = {}) =>
+      lookup.findKnownStatus({ transferId, transactionHash }, createLookupContext(more)),
     findTree: (more: Partial<LookupContext> = {}) => lookup.findTree(sent, createLookupContext(more)),
     ask: (query: Partial<TransferQuery> = { transferId: sent.id }, more: Partial<LookupContext> = {}) =>
       lookup.ask({ transferId: undefined, transactionHash: undefined, ...query }, createLookupContext(more)),
@@ -109,69 +103,38 @@ describe("the status of an indexed transfer", () => {
     expect(byHash(sent.transactionHash, sent.id)).toEqual(byId());
   });
 
+  const [early, inFuture] = [{ observedAtMs: now - 6_000 }, { observedAtMs: now + 6_001 }];
+  const sinceLater = { fromBlock: 6, fromTimestamp: sent.timestamp + 1 };
   test.each<[string, StoredTransfer, Setup["coverage"], string | undefined]>([
     ["not delivered, with complete coverage", pending, {}, "PENDING"],
     ["not delivered, with coverage since the send", pending, { arbitrum: sinceSend }, "PENDING"],
-    [
-      "not delivered, destination read within the last three polls",
-      pending,
-      { arbitrum: { observedAtMs: now - 6_000 } },
-      "PENDING",
-    ],
+    ["not delivered, destination read within the last three polls", pending, { arbitrum: early }, "PENDING"],
     ["not delivered, source behind, send final", pending, { optimism: stale }, "PENDING"],
     ["not delivered, send not final, source current", unfinalized, {}, "PENDING"],
     ["not delivered, send not final, source behind", unfinalized, { optimism: stale }, undefined],
     ["not delivered, send not final, source not indexed", unfinalized, { optimism: null }, undefined],
-    [
-      "not delivered, observed in the future after the clock was set back",
-      pending,
-      { arbitrum: { observedAtMs: now + 6_001 } },
-      undefined,
-    ],
+    ["not delivered, observed in the future: the clock was set back", pending, { arbitrum: inFuture }, undefined],
     ["delivery ambiguous among equal transfers", ambiguous, {}, undefined],
-    [
-      "not delivered, coverage begins after the send",
-      pending,
-      { arbitrum: { fromBlock: 6, fromTimestamp: sent.timestamp + 1 } },
-      undefined,
-    ],
+    ["not delivered, coverage begins after the send", pending, { arbitrum: sinceLater }, undefined],
     ["not delivered, destination behind", pending, { arbitrum: stale }, undefined],
     ["not delivered, destination not indexed", pending, { arbitrum: null }, undefined],
     ["delivered, destination behind", bonded, { arbitrum: stale }, "BONDED"],
-    [
-      "delivered, coverage begins after the send",
-      bonded,
-      { arbitrum: { fromBlock: 6, fromTimestamp: sent.timestamp + 1 } },
-      "BONDED",
-    ],
+    ["delivered, coverage begins after the send", bonded, { arbitrum: sinceLater }, "BONDED"],
     ["delivered, destination not indexed", bonded, { arbitrum: null }, undefined],
   ])("%s", (_, transfer, coverage, state) => {
     const { byId, byHash } = setup({ transfers: [transfer], ...(coverage && { coverage }) });
-    for (const find of [byId, byHash]) {
-      if (state === undefined) expect(find()).toBeUndefined();
-      else expect(find()).toMatchObject({ state, source: "index", isFinal: transfer.isFinal });
-    }
-  });
-
-  test("is not final while a block is not", () => {
-    expect(setup({ transfers: [{ ...bonded, isFinal: false }] }).byId()).toMatchObject({ isFinal: false });
+    const status = state && expect.objectContaining({ state, source: "index", isFinal: transfer.isFinal });
+    for (const find of [byId, byHash]) expect(find()).toEqual(status);
   });
 
   test("lists sibling transfers, and selects by transfer ID among them", () => {
-    const siblings = ["05", "06"].map((id, index) => ({
-      ...bonded,
-      sent: { ...sent, id: repeatedByteHash(id), logIndex: 10 + index },
-    }));
+    const [id5, id6] = [repeatedByteHash("05"), repeatedByteHash("06")];
+    const siblings = [id5, id6].map((id, index) => ({ ...bonded, sent: { ...sent, id, logIndex: 10 + index } }));
     const { byId, byHash } = setup({ transfers: [bonded, ...siblings] });
-    expect(byHash()).toMatchObject({
-      sent: { id: sent.id },
-      otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")],
-    });
-    expect(byHash(sent.transactionHash, repeatedByteHash("06"))).toMatchObject({
-      sent: { id: repeatedByteHash("06") },
-      otherTransferIds: [sent.id, repeatedByteHash("05")],
-    });
-    expect(byId(repeatedByteHash("05"))).toMatchObject({ otherTransferIds: [sent.id, repeatedByteHash("06")] });
+    const found = (id: string, otherTransferIds: readonly string[]) => ({ sent: { id }, otherTransferIds });
+    expect(byHash()).toMatchObject(found(sent.id, [id5, id6]));
+    expect(byHash(sent.transactionHash, id6)).toMatchObject(found(id6, [sent.id, id5]));
+    expect(byId(id5)).toMatchObject(found(id5, [sent.id, id6]));
     expect(byHash(sent.transactionHash, repeatedByteHash("99"))).toBeUndefined();
   });
 
@@ -195,21 +158,16 @@ describe("a transfer that is not indexed", () => {
     const { ask } = setup({ coverage: { gnosis: { fromBlock: 1 }, base: null } });
     const answer = await ask();
     expect(answer).toMatchObject({ status: undefined, send: undefined });
-    expect(["optimism", "gnosis", "base"].map((slug) => answer?.lastSearchedBlock(getChain(slug)))).toEqual([
-      completeCoverage.finalizedBlock,
-      -1,
-      -1,
-    ]);
+    const lastBlocks = ["optimism", "gnosis", "base"].map((slug) => answer?.lastSearchedBlock(getChain(slug)));
+    expect(lastBlocks).toEqual([completeCoverage.finalizedBlock, -1, -1]);
     expect(answer?.lastSearchedBlock({ ...getChain("optimism"), slug: "new" })).toBe(-1);
   });
 });
 
 describe("a CCTP nonce", () => {
   const first = { ...bonded, sent: cctpSend };
-  const second = {
-    ...bonded,
-    sent: { ...cctpSend, source: getChain("base"), transactionHash: repeatedByteHash("4d") },
-  };
+  const fromBase = { source: getChain("base"), transactionHash: repeatedByteHash("4d") };
+  const second = { ...bonded, sent: { ...cctpSend, ...fromBase } };
 
   test("identifies a transfer when every CCTP chain is indexed from its beginning to the present", async () => {
     expect(await setup({ transfers: [first] }).byId("77")).toMatchObject({ sent: { id: "77" }, source: "index" });
@@ -245,53 +203,43 @@ describe("a finalized send", () => {
   });
 
   test("is returned for a transfer whose delivery is ambiguous", async () => {
-    const answer = await setup({ transfers: [ambiguous] }).ask();
-    expect(answer?.send).toEqual({ transfer: sent, otherTransferIds: [] });
+    expect((await setup({ transfers: [ambiguous] }).ask())?.send).toEqual({ transfer: sent, otherTransferIds: [] });
   });
 
   test.each<[string, Setup]>([
     ["a delivered transfer", { transfers: [bonded] }],
     ["a send that is not final", { transfers: [{ ...pending, isFinal: false }] }],
     ["a transfer that is not indexed", {}],
-    ["any transfer before the index is open", { transfers: [pending], isOpen: false }],
   ])("is not returned for %s", async (_, parts) => {
     expect((await setup(parts).ask())?.send).toBeUndefined();
   });
 });
 
 describe("the index does not apply to", () => {
-  test.each<[string, Partial<LookupContext>]>([
-    ["another network", { network: getNetwork("goerli") }],
-    ["a lookup over a custom endpoint", { chains: createChainAccess([], ["gnosis"]) }],
-  ])("%s", async (_, more) => {
-    const { byId, ask } = setup({ transfers: [pending] });
+  test.each<[string, Partial<LookupContext>, Setup]>([
+    ["another network", { network: getNetwork("goerli") }, {}],
+    ["a lookup over a custom endpoint", { chains: createChainAccess([], ["gnosis"]) }, {}],
+    ["any lookup before it is open", {}, { isOpen: false }],
+  ])("%s", async (_, more, parts) => {
+    const { byId, byHash, ask } = setup({ transfers: [bonded], ...parts });
     expect(byId(sent.id, more)).toBeUndefined();
+    expect(byHash(sent.transactionHash, undefined, more)).toBeUndefined();
     expect(await ask({ transferId: sent.id }, more)).toBeUndefined();
-  });
-
-  test("any lookup before it is open", () => {
-    const { byId, byHash } = setup({ transfers: [bonded], isOpen: false });
-    expect(byId()).toBeUndefined();
-    expect(byHash()).toBeUndefined();
   });
 });
 
+const failAtOnce = (): never => {
+  throw new Error("disk I/O error");
+};
 test.each<[string, () => Promise<never>]>([
-  [
-    "at once",
-    () => {
-      throw new Error("disk I/O error");
-    },
-  ],
+  ["at once", failAtOnce],
   ["later", () => Promise.reject(new Error("the server is away"))],
 ])("an index that fails %s answers as if it knew nothing", async (_, read) => {
   const lookup = new IndexLookup(read, mainnet, () => now);
-  for (const query of [
-    { transferId: sent.id, transactionHash: undefined },
-    { transferId: undefined, transactionHash: sent.transactionHash },
-  ]) {
-    expect(await lookup.findKnownStatus(query, createLookupContext())).toBeUndefined();
-    expect(await lookup.ask(query, createLookupContext())).toBeUndefined();
+  const [none, context] = [{ transferId: undefined, transactionHash: undefined }, createLookupContext()];
+  for (const query of [{ transferId: sent.id }, { transactionHash: sent.transactionHash }]) {
+    expect(await lookup.findKnownStatus({ ...none, ...query }, context)).toBeUndefined();
+    expect(await lookup.ask({ ...none, ...query }, context)).toBeUndefined();
   }
 });
 

@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { LookupContext } from "../../../../../src/transfers/sources/transfer-source.js";
 import { BudgetExhaustedError } from "../../../../../src/transfers/spend/lookup-budget.js";
 import type { SentTransfer } from "../../../../../src/transfers/status.js";
+import { settleAfter } from "../../../../support/settle-after.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -27,17 +28,13 @@ import { createTestChainSource } from "./search-fixtures.js";
 const to = "arbitrum";
 
 function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
-  const ethereum = createTransferChainStub("ethereum", { maxLogBlocks });
-  const optimism = createTransferChainStub("optimism", { maxLogBlocks });
-  const base = createTransferChainStub("base", { maxLogBlocks });
-  const arbitrum = createTransferChainStub(to, { maxLogBlocks });
+  const create = (slug: string) => createTransferChainStub(slug, { maxLogBlocks });
+  const [ethereum, optimism, base, arbitrum] = [create("ethereum"), create("optimism"), create("base"), create(to)];
+  const stubs = { ethereum, optimism, base, arbitrum };
   const source = createTestChainSource(() => 12_345);
-  const chains = createChainAccess([ethereum, optimism, base, arbitrum]);
+  const chains = createChainAccess(Object.values(stubs));
   return {
-    ethereum,
-    optimism,
-    base,
-    arbitrum,
+    ...stubs,
     find: async (transactionHash: string, transferId?: string, more: Partial<LookupContext> = {}) =>
       source.resolve({ transactionHash, transferId }, createLookupContext({ chains, ...more })),
     resolveStatus: (sent: SentTransfer) => source.resolveStatus(sent, [], createLookupContext({ chains })),
@@ -59,14 +56,11 @@ const failOn = (method: string, error: Error) => (called: string) => {
   if (called === method) throw error;
 };
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 describe("a lookup by the delivering transaction", () => {
   const [a, b] = [hashFromName("a"), hashFromName("b")];
   const sent = transferSentEvent("a", { from: "optimism", to });
   const bonded = withdrawalBondedEvent("a", { to });
+  const bondedB = withdrawalBondedEvent("b", { to });
   const burned = cctpTransferSentEvent(77n, { from: "base", to });
   const minted = messageReceivedEvent(77n, { from: "base", to });
   const foreign = messageReceivedEvent(99n, { from: "base", to }, repeatedByteAddress("55"));
@@ -89,73 +83,35 @@ describe("a lookup by the delivering transaction", () => {
 
   const fromOptimism = { optimism: [[sent]] };
   const twoFromL1 = { ethereum: [[fromL1("a", "one")], [fromL1("b", "two")]] };
+  const twoOfOne = { ethereum: [[fromL1("a", "one"), fromL1("b", "one")]] };
   const bothCompleted = [completed("a"), completed("b")];
+  const burnedOnOptimism = cctpTransferSentEvent(77n, { from: "optimism", to });
+  const second77 = { optimism: [[burnedOnOptimism]], base: [[burned]] };
+  const secondAlone = { optimism: [[transferSentEvent("b", { from: "optimism", to })]] };
+  const elsewhere = { optimism: [[transferSentEvent("a", { from: "optimism", to: "base" })]] };
+  const otherToken = { optimism: [[transferSentEvent("a", { from: "optimism", to, token: "DAI" })]] };
+  const sixteen = Array.from({ length: 16 }, (_, at) => completed(`x${at}`));
+  const many = Array.from({ length: 20 }, (_, at) => withdrawalBondedEvent(`x${at}`, { to, transaction: "many" }));
   const found = (id: string, otherTransferIds: readonly string[] = []) => ({ sent: { id }, otherTransferIds });
+  const of77 = { sent: { id: "77", source: { slug: "base" } } };
+  const none = undefined;
   test.each<[string, Sends, readonly ChainEvent[], string | undefined, object | undefined]>([
-    ["a CCTP transfer beside foreign messages", { base: [[burned]] }, [foreign, minted], undefined, found("77")],
-    [
-      "the CCTP transfer of the chain that the message names, not another with its nonce",
-      { optimism: [[cctpTransferSentEvent(77n, { from: "optimism", to })]], base: [[burned]] },
-      [minted],
-      undefined,
-      { sent: { id: "77", source: { slug: "base" } } },
-    ],
-    ["the first of two transfers from L1", twoFromL1, bothCompleted, undefined, found(first, [second])],
+    ["a CCTP transfer beside foreign messages", { base: [[burned]] }, [foreign, minted], none, found("77")],
+    ["the CCTP transfer of the chain that the message names, not of another chain", second77, [minted], none, of77],
+    ["the first of two transfers from L1", twoFromL1, bothCompleted, none, found(first, [second])],
     ["the other one by its sending transaction", twoFromL1, bothCompleted, second, found(second, [first])],
-    ["none of them by another transaction", twoFromL1, bothCompleted, hashFromName("three"), undefined],
-    [
-      "no sibling for two sends of one transaction on L1, which share an ID",
-      { ethereum: [[fromL1("a", "one"), fromL1("b", "one")]] },
-      bothCompleted,
-      undefined,
-      found(first),
-    ],
-    ["no sibling that was never sent", fromOptimism, [completed("b"), bonded], undefined, found(a)],
+    ["none of them by another transaction", twoFromL1, bothCompleted, hashFromName("three"), none],
+    ["no sibling for two sends of one transaction on L1 with one ID", twoOfOne, bothCompleted, none, found(first)],
+    ["no sibling that was never sent", fromOptimism, [completed("b"), bonded], none, found(a)],
     ["no such sibling by ID either", fromOptimism, [completed("b"), bonded], a, found(a)],
-    [
-      "a sibling over CCTP by its nonce, although it was never sent",
-      fromOptimism,
-      [bonded, minted],
-      a,
-      found(a, ["77"]),
-    ],
-    [
-      "the first transfer that was sent by Hop",
-      { optimism: [[transferSentEvent("b", { from: "optimism", to })]] },
-      [bonded, withdrawalBondedEvent("b", { to })],
-      undefined,
-      { sent: { id: b } },
-    ],
-    ...[undefined, a].flatMap((id): [string, Sends, readonly ChainEvent[], string | undefined, undefined][] => [
-      [
-        `nothing when the send with its ID went to another chain, queried with ID ${id}`,
-        { optimism: [[transferSentEvent("a", { from: "optimism", to: "base" })]] },
-        [bonded],
-        id,
-        undefined,
-      ],
-      [
-        `nothing when the send with its ID has another token, queried with ID ${id}`,
-        { optimism: [[transferSentEvent("a", { from: "optimism", to, token: "DAI" })]] },
-        [bonded],
-        id,
-        undefined,
-      ],
-    ]),
-    [
-      "nothing where sixteen events have no send",
-      {},
-      Array.from({ length: 16 }, (_, at) => completed(`x${at}`)),
-      undefined,
-      undefined,
-    ],
-    [
-      "nothing among many events with other IDs than the requested one",
-      {},
-      Array.from({ length: 20 }, (_, at) => withdrawalBondedEvent(`x${at}`, { to, transaction: "many" })),
-      hashFromName("x19"),
-      undefined,
-    ],
+    ["a sibling over CCTP by its nonce, though it was never sent", fromOptimism, [bonded, minted], a, found(a, ["77"])],
+    ["the first transfer that was sent by Hop", secondAlone, [bonded, bondedB], none, { sent: { id: b } }],
+    ["nothing when the send with its ID went to another chain", elsewhere, [bonded], none, none],
+    ["nothing when the send with the requested ID went to another chain", elsewhere, [bonded], a, none],
+    ["nothing when the send with its ID has another token", otherToken, [bonded], none, none],
+    ["nothing when the send with the requested ID has another token", otherToken, [bonded], a, none],
+    ["nothing where sixteen events have no send", {}, sixteen, none, none],
+    ["nothing among many events with other IDs than the requested one", {}, many, hashFromName("x19"), none],
   ])("finds %s", async (_, sends, deliveries, id, expected) => {
     const status = await deliver(sends, deliveries).find(id);
     if (expected === undefined) expect(status).toBeUndefined();
@@ -169,7 +125,7 @@ describe("a lookup by the delivering transaction", () => {
   });
 
   test("finds the requested transfer while the send of another cannot be searched", async () => {
-    const { base, find } = deliver(fromOptimism, [withdrawalBondedEvent("b", { to }), bonded]);
+    const { base, find } = deliver(fromOptimism, [bondedB, bonded]);
     base.beforeResponse = failOn("eth_getLogs", unavailableError("base"));
     expect(await find(a)).toMatchObject(found(a, [b]));
     await expect(find()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message: "base is down" });
@@ -237,11 +193,8 @@ test("the status of a send that is known needs no read of its chain", async () =
   const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
   arbitrum.contractResult = () => 1n;
   optimism.methods.length = 0;
-  expect(await resolveStatus(status.sent)).toMatchObject({
-    state: "BONDED",
-    sent: status.sent,
-    delivery: { transactionHash: bond },
-  });
+  const delivered = { state: "BONDED", sent: status.sent, delivery: { transactionHash: bond } };
+  expect(await resolveStatus(status.sent)).toMatchObject(delivered);
   expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
 });
 
@@ -263,12 +216,8 @@ test("lists no sibling for two sends from L1 in one transaction, which share an 
 describe("a lookup by ID", () => {
   test("finds the transfer from L1 beside a CCTP transfer of the same transaction", async () => {
     const { ethereum, findById } = setup();
-    const transaction = addTransaction(
-      ethereum,
-      40_000,
-      cctpTransferSentEvent(77n, { from: "ethereum", to }),
-      transferSentToL2Event("a", "both", { to }),
-    );
+    const both = [cctpTransferSentEvent(77n, { from: "ethereum", to }), transferSentToL2Event("a", "both", { to })];
+    const transaction = addTransaction(ethereum, 40_000, ...both);
     expect(await findById(transaction)).toMatchObject({ sent: { id: transaction, kind: "l1", logIndex: 1 } });
   });
 
@@ -298,12 +247,6 @@ describe("a lookup by ID", () => {
     expect(optimism.methods).not.toContain("eth_getTransactionReceipt");
   });
 
-  test("searches only the blocks in which the index has not", async () => {
-    const { optimism, findById } = setup({ maxLogBlocks: 2_000 });
-    await findById(hashFromName("unknown"), { lastSearchedBlock: () => 90_000 });
-    expect(Math.min(...optimism.searchedRanges.map(({ from }) => from))).toBe(90_001);
-  });
-
   test("finds nothing for a nonce that no chain has", async () => {
     const { base, findById } = setup();
     addTransaction(base, 10, cctpTransferSentEvent(77n, { from: "base", to }));
@@ -313,7 +256,7 @@ describe("a lookup by ID", () => {
 });
 
 test.each(["eth_getBlockByHash", "eth_getTransactionReceipt"])(
-  "fails when a chain has the log of a transfer but returns null for %s",
+  "fails where %s has nothing about a log",
   async (missing) => {
     const { optimism, arbitrum, find } = setup();
     addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
@@ -330,6 +273,7 @@ describe("a delivery", () => {
   function setupDelivered() {
     const chains = setup();
     chains.arbitrum.contractResult = () => 1n;
+    [chains.optimism.finalized, chains.arbitrum.finalized] = [100, 500];
     addTransaction(chains.arbitrum, 500, withdrawalBondedEvent("a", { to }));
     const transaction = addTransaction(chains.optimism, 100, sent);
     return { ...chains, findSent: (more?: Partial<LookupContext>) => chains.find(transaction, undefined, more) };
@@ -369,8 +313,7 @@ describe("a delivery", () => {
   const hangOn = (method: string) => (called: string) =>
     called === method ? createDeferred<void>().promise : undefined;
   test("is not final while its bonder is unknown", async () => {
-    const { optimism, arbitrum, findSent } = setupDelivered();
-    [optimism.finalized, arbitrum.finalized] = [100, 500];
+    const { arbitrum, findSent } = setupDelivered();
     arbitrum.beforeResponse = failOn("eth_getTransactionByHash", unavailableError(to));
     expect(await findSent()).toMatchObject({ isFinal: false, delivery: { bonder: undefined, blockNumber: 500 } });
   });
@@ -382,30 +325,19 @@ describe("a delivery", () => {
     // Where everything takes long, the details do too.
     ["the bonder", "eth_getTransactionByHash", 6_000, 2_500, 2_500],
     ["the finality", "eth_getBlockByNumber", 6_000, 4_000, 3_000],
-  ])(
-    "is returned without %s of the destination when %s hangs: deadline %i ms, %i ms so far, timeout %i ms",
-    async (_, method, remainingMs, elapsedMs, timeoutMs) => {
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-      const { optimism, arbitrum, findSent } = setupDelivered();
-      [optimism.finalized, arbitrum.finalized] = [100, 500];
-      arbitrum.beforeResponse = hangOn(method);
-      let isSettled = false;
-      const status = findSent({ remainingMs: () => remainingMs, elapsedMs: () => elapsedMs }).finally(() => {
-        isSettled = true;
-      });
-      await vi.advanceTimersByTimeAsync(timeoutMs - 1);
-      expect(isSettled).toBe(false);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(isSettled).toBe(true);
-      expect(await status).toMatchObject({ state: "BONDED", isFinal: false });
-      expect(vi.getTimerCount()).toBe(0);
-    },
-  );
+  ])("does not wait for %s: %s hangs, deadline %i ms, %i ms so far, timeout %i ms", async (_, method, ...times) => {
+    const [remainingMs, elapsedMs, timeoutMs] = times;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { arbitrum, findSent } = setupDelivered();
+    arbitrum.beforeResponse = hangOn(method);
+    const status = findSent({ remainingMs: () => remainingMs, elapsedMs: () => elapsedMs });
+    expect(await settleAfter(status, timeoutMs)).toMatchObject({ state: "BONDED", isFinal: false });
+    expect(vi.getTimerCount()).toBe(0);
+  });
 
   test("is not final while the source does not tell whether the send is", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const { optimism, arbitrum, findSent } = setupDelivered();
-    [optimism.finalized, arbitrum.finalized] = [100, 500];
+    const { optimism, findSent } = setupDelivered();
     optimism.beforeResponse = hangOn("eth_getBlockByNumber");
     const status = findSent();
     await vi.advanceTimersByTimeAsync(1_000);

@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   type LogScanOptions,
   ResumableLogScanner,
 } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import { LookupBudgets } from "../../../../../src/transfers/spend/lookup-budget.js";
 import { meterChains } from "../../../../../src/transfers/spend/metered-chains.js";
+import { settleAfter } from "../../../../support/settle-after.js";
 import {
   createDeferred,
   createTransferChainStub,
@@ -27,34 +28,41 @@ function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {})
   const logScanner = new ResumableLogScanner(closing.signal, () => clock.now);
   const chain = createTransferChainStub("arbitrum", { head, maxLogBlocks });
   const starts: AbortSignal[] = [];
-  const resume = (
+  const findStartBlock = async (signal: AbortSignal): Promise<number> => {
+    starts.push(signal);
+    return 50_000;
+  };
+  const defaults = { client: chain.client, filter, findStartBlock, blockMs, isMatch: () => true, targetCount: 1 };
+  function resume(
     key: string | undefined,
     more: Partial<LogScanOptions> = {},
     signal = new AbortController().signal,
     caller = "a",
-  ) => {
-    const findStartBlock = async (signal: AbortSignal): Promise<number> => {
-      starts.push(signal);
-      return 50_000;
-    };
-    const options = {
-      client: chain.client,
-      filter,
-      findStartBlock,
-      blockMs,
-      isMatch: () => true,
-      targetCount: 1,
-      ...more,
-    };
-    return logScanner.resume(key, options, { caller, signal });
+  ) {
+    const logs = logScanner.resume(key, { ...defaults, ...more }, { caller, signal });
+    logs.catch(() => {});
+    return logs;
+  }
+  return {
+    ...{ chain, resume, closing, starts, clock },
+    /** Makes log searches fail after some of them. */
+    failAfter(searches: number): void {
+      let left = searches;
+      chain.beforeResponse = (method) => {
+        if (method === "eth_getLogs" && left-- <= 0) throw unavailableError("arbitrum");
+      };
+    },
+    /** Begins scans that wait for the chain until the returned function is called. */
+    async hold(count: number) {
+      const held = createDeferred<void>();
+      chain.beforeResponse = () => held.promise;
+      const scans = Array.from({ length: count }, (_, index) => resume(`scan ${index}`));
+      await flushEventLoop();
+      return { scans, release: () => held.resolve() };
+    },
   };
-  return { chain, resume, closing, starts, clock };
 }
 const unlimited = { targetCount: Number.POSITIVE_INFINITY };
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe("a log scan", () => {
   test("begins at its start block, ends at its target count, and is not repeated", async () => {
@@ -112,14 +120,12 @@ describe("a log scan", () => {
   });
 
   test("takes the turn of a caller who joins it, and keeps it when he leaves", async () => {
-    const { chain, resume, starts, closing } = setup();
-    chain.beforeResponse = () => new Promise(() => {});
+    const { resume, starts, closing, hold } = setup();
     // As many as one caller may have at a time, and one that waits.
-    for (let scan = 0; scan < 9; scan += 1) resume(`scan ${scan}`).catch(() => {});
-    await flushEventLoop();
+    await hold(9);
     expect(starts).toHaveLength(8);
     const other = new AbortController();
-    resume("scan 8", {}, other.signal, "b").catch(() => {});
+    resume("scan 8", {}, other.signal, "b");
     await flushEventLoop();
     expect(starts).toHaveLength(9);
     other.abort();
@@ -166,20 +172,6 @@ describe("a log scan", () => {
     expect(await resume("a")).toEqual([toLog(event, 60_000)]);
   });
 
-  test("keeps its progress for longer while it has not reached its end", async () => {
-    const { chain, resume, clock } = setup();
-    let answers = 1;
-    chain.beforeResponse = (method) => {
-      if (method === "eth_getLogs" && answers-- <= 0) throw unavailableError("arbitrum");
-    };
-    await expect(resume("a")).rejects.toMatchObject(unavailable);
-    chain.beforeResponse = () => {};
-    chain.searchedRanges.length = 0;
-    clock.now += 60 * 60_000;
-    await resume("a");
-    expect(chain.searchedRanges[0]?.from).toBe(60_000);
-  });
-
   test("starts later when the head is below its start block", async () => {
     const { chain, resume } = setup({ head: 49_000 });
     expect(await resume("a")).toEqual([]);
@@ -189,17 +181,14 @@ describe("a log scan", () => {
     expect(await resume("a")).toEqual([toLog(event, 50_000)]);
   });
 
-  test("fails for every caller, keeps its progress, and can be resumed", async () => {
-    const { chain, resume, starts } = setup();
+  test("fails for every caller, keeps its progress until it reaches its end, and can be resumed", async () => {
+    const { chain, resume, starts, clock, failAfter } = setup();
     chain.events = [{ event, block: 51_000 }];
-    let answers = 1;
-    chain.beforeResponse = (method) => {
-      if (method === "eth_getLogs" && answers-- <= 0) throw unavailableError("arbitrum");
-    };
-    const [a, b] = [resume("a", unlimited), resume("a", unlimited)];
-    await expect(a).rejects.toMatchObject(unavailable);
-    await expect(b).rejects.toMatchObject(unavailable);
+    failAfter(1);
+    const both = [resume("a", unlimited), resume("a", unlimited)];
+    for (const each of both) await expect(each).rejects.toMatchObject(unavailable);
     chain.beforeResponse = () => {};
+    clock.now += 60 * 60_000;
     chain.searchedRanges.length = 0;
     expect(await resume("a", unlimited)).toEqual([toLog(event, 51_000)]);
     expect(chain.searchedRanges[0]?.from).toBe(60_000);
@@ -225,25 +214,17 @@ describe("a log scan", () => {
     caller.abort();
     await expect(a).rejects.toMatchObject(unavailable);
     chain.beforeResponse = () => {};
-    let isSettled = false;
-    b.finally(() => {
-      isSettled = true;
-    });
-    await flushEventLoop();
-    expect(isSettled).toBe(false);
+    expect(await Promise.race([b, flushEventLoop().then(() => "pending")])).toBe("pending");
     // Nothing of it is stored.
     await resume(undefined);
     expect(starts).toHaveLength(3);
   });
 
   test("waits while eight other scans of the chain run, unless it is private or complete", async () => {
-    const { chain, resume, starts } = setup();
+    const { chain, resume, starts, hold } = setup();
     chain.events = [{ event, block: 60_000 }];
     const completed = await resume("completed");
-    const held = createDeferred<void>();
-    chain.beforeResponse = () => held.promise;
-    const eight = Array.from({ length: 8 }, (_, index) => resume(`scan ${index}`));
-    await flushEventLoop();
+    const { scans, release } = await hold(8);
     const startedCount = starts.length;
     const [next, joined] = [resume("ninth"), resume("scan 3")];
     await flushEventLoop();
@@ -252,56 +233,41 @@ describe("a log scan", () => {
     await flushEventLoop();
     expect(starts).toHaveLength(startedCount + 1);
     expect(await resume("completed")).toEqual(completed);
-    held.resolve();
-    await Promise.all([...eight, joined, privateScan]);
+    release();
+    await Promise.all([...scans, joined, privateScan]);
     expect(await next).toHaveLength(1);
     expect(starts).toHaveLength(startedCount + 2);
   });
 
   test("does not wait for scans of another chain", async () => {
-    const { chain, resume, closing } = setup();
-    chain.beforeResponse = () => createDeferred<void>().promise;
-    const hanging = Array.from({ length: 40 }, (_, index) => resume(`scan ${index}`));
-    for (const scan of hanging) scan.catch(() => {});
+    const { resume, closing, hold } = setup();
+    await hold(40);
     const base = createTransferChainStub("base");
     base.events = [{ event, block: 60_000 }];
-    await flushEventLoop();
     expect(await resume("on base", { client: base.client })).toHaveLength(1);
     closing.abort();
   });
 
   test("times out after ten minutes, including its wait for the semaphore", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const { chain, resume, starts } = setup();
-    chain.beforeResponse = () => createDeferred<void>().promise;
-    const eight = Promise.allSettled(Array.from({ length: 8 }, (_, index) => resume(`scan ${index}`)));
+    const { resume, starts, hold } = setup();
+    const { scans } = await hold(8);
     await vi.advanceTimersByTimeAsync(6 * 60_000);
     const next = resume("next");
-    let isSettled = false;
-    const failure = next.catch(() => {
-      isSettled = true;
-    });
     await vi.advanceTimersByTimeAsync(4 * 60_000 - 1);
     expect(starts).toHaveLength(8);
     await vi.advanceTimersByTimeAsync(1);
-    expect((await eight).map(({ status }) => status)).toEqual(Array(8).fill("rejected"));
+    expect((await Promise.allSettled(scans)).map(({ status }) => status)).toEqual(Array(8).fill("rejected"));
     expect(starts).toHaveLength(9);
-    await vi.advanceTimersByTimeAsync(6 * 60_000 - 1);
-    expect(isSettled).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    await failure;
-    await expect(next).rejects.toMatchObject(unavailable);
+    await expect(settleAfter(next, 6 * 60_000)).rejects.toMatchObject(unavailable);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("releases the semaphore when it fails", async () => {
-    const { chain, resume } = setup();
-    chain.beforeResponse = () => {
-      throw unavailableError("arbitrum");
-    };
-    for (let index = 0; index < 17; index += 1) {
+    const { resume, failAfter } = setup();
+    failAfter(0);
+    for (let index = 0; index < 17; index += 1)
       await expect(resume(`scan ${index}`)).rejects.toThrow("arbitrum is down");
-    }
   });
 
   test("ends when the service closes", async () => {
@@ -316,47 +282,39 @@ describe("a log scan", () => {
   });
 });
 
-describe("a log scan up to a block", () => {
-  test("reads no head, and is not repeated except for recent blocks", async () => {
-    const { chain, resume } = setup();
-    chain.events = [{ event, block: 60_000 }];
-    const bounded = { ...unlimited, endBlock: 80_000 };
-    expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
-    expect(chain.methods).toEqual(["eth_getLogs"]);
-    expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
-    expect(chain.searchedRanges).toEqual([
-      { from: 50_000, to: 80_000 },
-      { from: 78_201, to: 80_000 },
-    ]);
-  });
+test("a log scan up to a block reads no head, and is not repeated except for recent blocks", async () => {
+  const { chain, resume } = setup();
+  chain.events = [{ event, block: 60_000 }];
+  const bounded = { ...unlimited, endBlock: 80_000 };
+  expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
+  expect(chain.methods).toEqual(["eth_getLogs"]);
+  expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
+  expect(chain.searchedRanges).toEqual([
+    { from: 50_000, to: 80_000 },
+    { from: 78_201, to: 80_000 },
+  ]);
 });
 
-describe("a log scan that has spent the budget of its lookup", () => {
+test("a log scan that has spent its budget pauses for 30 s, and goes on in the middle of a step", async () => {
+  const { chain, resume, clock } = setup({ head: 1_000_000, maxLogBlocks: 10_000 });
   const budgets = new LookupBudgets({ now: () => 0 });
-  /** Returns the chain's client with the budget of a new private lookup: 40 searches. */
-  const meter = ({ client }: ReturnType<typeof createTransferChainStub>) =>
-    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a", true)).getClient(
-      "arbitrum",
-    );
-  const tooLong = {
-    ...unavailable,
-    budget: "lookup",
-    message: expect.stringContaining("a lookup after 30 s goes on with it"),
-  };
-
-  test("pauses for 30 s and then goes on where it stopped, in the middle of a step", async () => {
-    const { chain, resume, clock } = setup({ head: 1_000_000, maxLogBlocks: 10_000 });
-    chain.events = [{ event, block: 700_000 }];
-    await expect(resume("a", { client: meter(chain) })).rejects.toMatchObject(tooLong);
-    const last = chain.searchedRanges.at(-1)?.to ?? 0;
-    expect(last).toBeGreaterThan(400_000);
-    const requests = chain.methods.length;
-    clock.now += 30_000 - 1;
-    await expect(resume("a", { client: meter(chain) })).rejects.toMatchObject(tooLong);
-    expect(chain.methods).toHaveLength(requests);
-    clock.now += 1;
-    chain.searchedRanges.length = 0;
-    expect(await resume("a", { client: meter(chain) })).toEqual([toLog(event, 700_000)]);
-    expect(chain.searchedRanges[0]?.from).toBe(last + 1);
-  });
+  /** Resumes with the budget of a new private lookup: 40 searches. */
+  function resumeMetered() {
+    const access = { getClient: () => chain.client, hasCustomEndpoint: () => false };
+    return resume("a", { client: meterChains(access, budgets.open("a", true)).getClient("arbitrum") });
+  }
+  const message = expect.stringContaining("a lookup after 30 s goes on with it");
+  const tooLong = { ...unavailable, budget: "lookup", message };
+  chain.events = [{ event, block: 700_000 }];
+  await expect(resumeMetered()).rejects.toMatchObject(tooLong);
+  const last = chain.searchedRanges.at(-1)?.to ?? 0;
+  expect(last).toBeGreaterThan(400_000);
+  const requests = chain.methods.length;
+  clock.now += 30_000 - 1;
+  await expect(resumeMetered()).rejects.toMatchObject(tooLong);
+  expect(chain.methods).toHaveLength(requests);
+  clock.now += 1;
+  chain.searchedRanges.length = 0;
+  expect(await resumeMetered()).toEqual([toLog(event, 700_000)]);
+  expect(chain.searchedRanges[0]?.from).toBe(last + 1);
 });

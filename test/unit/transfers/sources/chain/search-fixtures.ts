@@ -10,16 +10,11 @@ import type { LookupContext } from "../../../../../src/transfers/sources/transfe
 /** Caches of searches whose clock stands still, and what searches of a lookup use with them. */
 export function createSearch(closing = new AbortController().signal, now: () => number = () => 0) {
   const blockTimes: SearchContext["blockTimes"] = new BlockFinder(now);
-  const caches = {
-    blockTimes,
-    logScanner: new ResumableLogScanner(closing, now),
-    searchedBlocks: new SearchedBlocks(now),
+  const logScanner = new ResumableLogScanner(closing, now);
+  const caches = { blockTimes, logScanner, searchedBlocks: new SearchedBlocks(now) };
+  const toSearch = (context: LookupContext): SearchContext => {
+    return { ...context, ...caches, contracts: new ContractRegistry(context.network) };
   };
-  const toSearch = (context: LookupContext): SearchContext => ({
-    ...context,
-    ...caches,
-    contracts: new ContractRegistry(context.network),
-  });
   return { caches, toSearch };
 }
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  getLastStableBlock,
   mergeRange,
   SearchedBlocks,
   subtractRanges,
@@ -29,13 +28,6 @@ describe("block ranges", () => {
       }),
     );
   });
-
-  test("without an end keep it", () => {
-    expect(subtractRanges({ from: 0, to: Number.POSITIVE_INFINITY }, [{ from: 5, to: 9 }])).toEqual([
-      { from: 10, to: Number.POSITIVE_INFINITY },
-      { from: 0, to: 4 },
-    ]);
-  });
 });
 
 describe("searched blocks", () => {
@@ -56,23 +48,6 @@ describe("searched blocks", () => {
     expect(blocks.listUnsearched("a", all)).toEqual([all]);
   });
 
-  test("are not kept for a private search, nor is an empty range", () => {
-    const { blocks } = setup();
-    blocks.record(undefined, all);
-    blocks.record("a", { from: 10, to: 9 });
-    for (const key of [undefined, "a"]) expect(blocks.listUnsearched(key, all)).toEqual([all]);
-  });
-
-  test("are kept one by one, and as up to four ranges", () => {
-    const { blocks } = setup();
-    for (const block of [20, 40, 60, 80]) blocks.record("a", { from: block, to: block });
-    expect(blocks.listUnsearched("a", { from: 20, to: 80 })).toEqual([
-      { from: 61, to: 79 },
-      { from: 41, to: 59 },
-      { from: 21, to: 39 },
-    ]);
-  });
-
   test("are bounded: the narrowest of five ranges, and the oldest of ten thousand searches, are dropped", () => {
     const { blocks } = setup();
     for (const from of [0, 20, 40, 60, 80]) blocks.record("a", { from, to: from + (from === 40 ? 1 : 9) });
@@ -85,8 +60,4 @@ describe("searched blocks", () => {
     expect(blocks.listUnsearched("a", all)).toEqual([all]);
     expect(blocks.listUnsearched("search 0", all)).toEqual([]);
   });
-});
-
-test("blocks of the last half hour can be reorged", () => {
-  expect(getLastStableBlock(10_000, 2_000)).toBe(9_100);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Chain } from "../../../../../src/hop/networks.js";
 import { estimateBlockAfter } from "../../../../../src/transfers/sources/chain/search-context.js";
 import {
@@ -21,27 +21,30 @@ import { cctpTransferSentEvent, hashFromName, transferSentEvent } from "../../in
 import { createSearch } from "./search-fixtures.js";
 
 const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
-const slugs = ["optimism", "base", "gnosis"];
 const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
 
 function setup({ maxLogBlocks = Number.POSITIVE_INFINITY, custom = [] as string[] } = {}) {
-  const chains = slugs.map((slug) => createTransferChainStub(slug, { maxLogBlocks }));
-  const [optimism, base, gnosis] = chains;
-  if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
-  const search = createSearch().toSearch(createLookupContext({ chains: createChainAccess(chains, custom) }));
-  const sources: Chain[] = slugs.map((slug) => getChain(slug));
+  const create = (slug: string) => createTransferChainStub(slug, { maxLogBlocks });
+  const stubs = { optimism: create("optimism"), base: create("base"), gnosis: create("gnosis") };
+  const chains = createChainAccess(Object.values(stubs), custom);
+  const search = createSearch().toSearch(createLookupContext({ chains }));
+  const sources = Object.keys(stubs).map((slug) => getChain(slug));
   const hints = (block?: number) =>
-    block === undefined ? {} : { readDeliveryTime: async () => optimism.timestampOf(block) };
+    block === undefined ? {} : { readDeliveryTime: async () => stubs.optimism.timestampOf(block) };
+  const find = (id: string, more: Parameters<typeof findSendByTransferId>[3]) =>
+    findSendByTransferId(id, sources, search, more);
   return {
-    optimism,
-    base,
-    gnosis,
-    byId: (id = hashFromName("a"), deliveryBlock?: number) =>
-      findSendByTransferId(id, sources, search, hints(deliveryBlock)),
+    ...stubs,
+    byId: (id = hashFromName("a"), deliveryBlock?: number) => find(id, hints(deliveryBlock)),
     byNonce: (deliveryBlock?: number) => findSendByNonce(77n, sources, search, hints(deliveryBlock)),
-    byIdSince: (lastSearchedBlock: (chain: Chain) => number) =>
-      findSendByTransferId(hashFromName("a"), sources, search, { lastSearchedBlock }),
+    byIdSince: (lastSearchedBlock: (chain: Chain) => number) => find(hashFromName("a"), { lastSearchedBlock }),
     byHash: (transactionHash: string) => findTransaction(transactionHash, search),
+    /** Returns the ranges of Base that a search reads. */
+    async readRanges(run: () => Promise<unknown>) {
+      stubs.base.searchedRanges.length = 0;
+      await run();
+      return [...stubs.base.searchedRanges];
+    },
   };
 }
 const fail = (): never => {
@@ -74,17 +77,10 @@ describe.each([
     const { base, optimism, gnosis, byId } = setup({ maxLogBlocks });
     base.events = [{ event: sent, block: 61_000 }];
     optimism.beforeResponse = fail;
-    let isAborted = false;
-    gnosis.beforeResponse = () => hang();
-    const { getLogs } = gnosis.client;
-    gnosis.client.getLogs = (search, signal) => {
-      signal.addEventListener("abort", () => {
-        isAborted = true;
-      });
-      return getLogs(search, signal);
-    };
+    gnosis.beforeResponse = hang;
+    const getLogs = vi.spyOn(gnosis.client, "getLogs");
     expect(await byId()).toMatchObject({ chain: { slug: "base" } });
-    expect(isAborted).toBe(true);
+    expect(getLogs.mock.calls.map(([, { aborted }]) => aborted)).toEqual([true]);
   });
 
   test("is unavailable while a chain without it is down", async () => {
@@ -96,14 +92,11 @@ describe.each([
 
 describe("a search with endpoints that limit the number of blocks", () => {
   test("goes backwards from the newest block and ends at the log", async () => {
-    const { base, byId } = setup({ maxLogBlocks: 10_000 });
+    const { base, byId, readRanges } = setup({ maxLogBlocks: 10_000 });
     base.events = [{ event: sent, block: 95_000 }];
-    await byId();
-    expect(base.searchedRanges).toEqual([{ from: 90_001, to: 100_000 }]);
-    base.searchedRanges.length = 0;
+    expect(await readRanges(() => byId())).toEqual([{ from: 90_001, to: 100_000 }]);
     base.events = [{ event: sent, block: 85_000 }];
-    await byId();
-    expect(base.searchedRanges.slice(1)).toEqual([{ from: 80_001, to: 90_000 }]);
+    expect((await readRanges(() => byId())).slice(1)).toEqual([{ from: 80_001, to: 90_000 }]);
   });
 
   test("skips blocks that another source has searched", async () => {
@@ -171,15 +164,11 @@ describe("a search that finds nothing", () => {
   });
 
   test("leaves to the next one the blocks that a reorg may change, and those that are new", async () => {
-    const { base, byId } = setup({ maxLogBlocks: 2_000 });
+    const { base, byId, readRanges } = setup({ maxLogBlocks: 2_000 });
     await byId(other);
-    base.searchedRanges.length = 0;
-    expect(await byId(other)).toBeUndefined();
-    expect(base.searchedRanges).toEqual([{ from: LAST_STABLE + 1, to: 100_000 }]);
+    expect(await readRanges(() => byId(other))).toEqual([{ from: LAST_STABLE + 1, to: 100_000 }]);
     base.head = 103_000;
-    base.searchedRanges.length = 0;
-    expect(await byId(other)).toBeUndefined();
-    expect(base.searchedRanges).toEqual([
+    expect(await readRanges(() => byId(other))).toEqual([
       { from: 101_001, to: 103_000 },
       { from: LAST_STABLE + 1, to: 101_000 },
     ]);
@@ -197,12 +186,9 @@ describe("a search that finds nothing", () => {
   });
 
   test("is repeated by the next one over a custom endpoint, whose word counts for its caller alone", async () => {
-    const { base, byId } = setup({ maxLogBlocks: 2_000, custom: ["optimism"] });
-    await byId(other);
-    const first = [...base.searchedRanges];
-    base.searchedRanges.length = 0;
-    await byId(other);
-    expect(base.searchedRanges).toEqual(first);
+    const { byId, readRanges } = setup({ maxLogBlocks: 2_000, custom: ["optimism"] });
+    const first = await readRanges(() => byId(other));
+    expect(await readRanges(() => byId(other))).toEqual(first);
   });
 
   test("reads no block times when the endpoint searches the whole chain at once", async () => {
