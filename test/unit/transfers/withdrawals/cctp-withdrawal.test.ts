@@ -5,11 +5,7 @@ import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { AttestationClient } from "../../../../src/hop/attestation-client.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
-import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
-import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import { readCctpWithdrawal } from "../../../../src/transfers/withdrawals/cctp-withdrawal.js";
-import { WithdrawalFinder } from "../../../../src/transfers/withdrawals/withdrawal-finder.js";
 import {
   createDeferred,
   createLookupContext,
@@ -19,6 +15,7 @@ import {
   repeatedByteAddress,
   repeatedByteHash,
 } from "../../../support/stubs/transfer-fixtures.js";
+import { createWithdrawalFinder } from "./settlement-world.js";
 
 const usdc = getNetwork("mainnet").contracts.get("USDC");
 const hopBridge = String(usdc?.get("optimism")?.cctpL2Bridge).toLowerCase();
@@ -135,17 +132,15 @@ test("an attested message that the contract takes can be redeemed", async () => 
   expect(calls).toEqual([`${transmitter} 0x57ecfd28`]);
 });
 
+test("a message that the contract refuses is blocked, in its words", async () => {
+  const { withdrawal } = read([honest], { attestation: ATTESTATION, refusal: "Pausable: paused" });
+  const warning = "the contract on arbitrum refuses the message: Pausable: paused";
+  expect(await withdrawal).toMatchObject({ state: "BLOCKED", warning });
+});
+
 test("a nonce that is used was received", async () => {
   const { withdrawal } = read([honest], { attestation: ATTESTATION, isUsed: true, refusal: "Nonce already used" });
   expect(await withdrawal).toEqual({ state: "RECEIVED" });
-});
-
-test("a message that the contract refuses is blocked, in its words", async () => {
-  const { withdrawal } = read([honest], { attestation: ATTESTATION, refusal: "Pausable: paused" });
-  expect(await withdrawal).toMatchObject({
-    state: "BLOCKED",
-    warning: "the contract on arbitrum refuses the message: Pausable: paused",
-  });
 });
 
 test.each(["Invalid signature: not attester", "Invalid attestation length", "Nonce already used"])(
@@ -195,13 +190,7 @@ test.each([
 ])("a caller with %d ms does not end the wait of one with %d ms", async (shortMs, longMs) => {
   const attestation = createDeferred<string>();
   const { context, attestations } = createWorld([honest], { attestation: attestation.promise });
-  const closing = new AbortController().signal;
-  const now = (): number => 1;
-  const finder = new WithdrawalFinder({
-    ...{ logScanner: new ResumableLogScanner(closing, now), budgets: new LookupBudgets({ now }) },
-    ...{ limiter: new AdaptiveLimiter(now), attestations, timeoutMs: 600_000, closing, now },
-    ...{ findIndexedTree: async () => undefined, onFailedCheck: () => {} },
-  });
+  const { finder } = createWithdrawalFinder({ attestations, timeoutMs: 600_000 });
   const status = createStatus({ sent, delivery: undefined, isFinal: false });
   const hurried = finder.find(status, { ...context, remainingMs: () => shortMs });
   const patient = finder.find(status, { ...context, remainingMs: () => longMs });

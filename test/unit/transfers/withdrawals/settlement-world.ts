@@ -5,7 +5,11 @@ import { merkleRoot, rootFromSiblings } from "../../../../src/hop/merkle-tree.js
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { TRANSFERS_COMMITTED_TOPIC } from "../../../../src/hop/settlement.js";
 import { EVENT_TOPICS, encodeTopic, type TransferSentEvent } from "../../../../src/hop/transfer-events.js";
+import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import type { SentTransfer } from "../../../../src/transfers/status.js";
+import { WithdrawalFinder } from "../../../../src/transfers/withdrawals/withdrawal-finder.js";
 import {
   type ChainEvent,
   createSentTransfer,
@@ -62,26 +66,21 @@ export class SettlementWorld {
   #nonce = 0;
 
   /** Sends a transfer. @param block of the source */
-  send(block: number, logIndex = 0, amount = BigInt(this.#nonce + 1), chainId = ARBITRUM): Sent {
+  send(block: number, logIndex = 0, amount = BigInt(this.#nonce + 1)): Sent {
     const nonce = utils.id(`nonce ${this.#nonce++}`);
     const recipient = `0x${"d2".repeat(20)}`;
     const parts = [recipient, amount, nonce, 1n, 2n, 2n ** 200n] as const;
     const types = ["uint256", "address", "uint256", "bytes32", "uint256", "uint256", "uint256"];
-    const id = utils.keccak256(utils.defaultAbiCoder.encode(types, [chainId, ...parts]));
-    const index = chainId === ARBITRUM ? this.pending.length : 0;
+    const id = utils.keccak256(utils.defaultAbiCoder.encode(types, [ARBITRUM, ...parts]));
+    const index = this.pending.length;
     const words = [encodeTopic(amount), nonce, ...[1n, BigInt(index), 2n, 2n ** 200n].map(encodeTopic)];
-    this.#emit(
-      block,
-      logIndex,
-      [EVENT_TOPICS.transferSent, id, encodeTopic(BigInt(chainId)), encodeTopic(recipient)],
-      words,
-    );
+    const topics = [EVENT_TOPICS.transferSent, id, encodeTopic(BigInt(ARBITRUM)), encodeTopic(recipient)];
+    this.#emit(block, logIndex, topics, words);
     const event = {
-      ...{ transferId: id, destinationChainId: chainId, recipient, amount, bonderFee: 1n, amountOutMin: 2n },
+      ...{ transferId: id, destinationChainId: ARBITRUM, recipient, amount, bonderFee: 1n, amountOutMin: 2n },
       ...{ deadline: 2n ** 200n, relayer: undefined },
     };
     const sent = { event, id, nonce, index, block, logIndex };
-    if (chainId !== ARBITRUM) return sent;
     this.pending.push(id);
     this.pendingAmount += amount;
     this.sends.push(sent);
@@ -191,6 +190,27 @@ export class SettlementWorld {
     const event: ChainEvent = { address: sourceBridge, topics, data, transactionHash: hashOf(block, logIndex) };
     this.source.events.push({ event, block, index: logIndex });
   }
+}
+
+/** Creates a finder of withdrawals, the checks that failed and its clock. @param more replaces parts of it */
+export function createWithdrawalFinder(more: Partial<ConstructorParameters<typeof WithdrawalFinder>[0]> = {}) {
+  const state = { now: 1 };
+  const now = (): number => state.now;
+  const closing = new AbortController().signal;
+  const failed: string[] = [];
+  const finder = new WithdrawalFinder({
+    logScanner: new ResumableLogScanner(closing, now),
+    budgets: new LookupBudgets({ now }),
+    limiter: new AdaptiveLimiter(now),
+    attestations: undefined,
+    findIndexedTree: undefined,
+    onFailedCheck: (check) => failed.push(check),
+    timeoutMs: 10_000,
+    closing,
+    now,
+    ...more,
+  });
+  return { finder, failed, state };
 }
 
 function hashOf(block: number, logIndex: number): string {

@@ -1,19 +1,12 @@
 import { expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { FinalityTracker } from "../../../../src/chain/heads/finality-tracker.js";
-import { BlockFinder } from "../../../../src/chain/read/block-finder.js";
-import { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
-import { ChainSource } from "../../../../src/transfers/sources/chain/chain-source.js";
-import { ResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { SearchedBlocks } from "../../../../src/transfers/sources/chain/searched-blocks.js";
-import { LookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
-import { WithdrawalFinder } from "../../../../src/transfers/withdrawals/withdrawal-finder.js";
 import {
   createLookupContext,
   createTransferChainStub,
   flushEventLoop,
 } from "../../../support/stubs/transfer-fixtures.js";
-import { SettlementWorld } from "./settlement-world.js";
+import { createTestChainSource } from "../sources/chain/search-fixtures.js";
+import { createWithdrawalFinder, SettlementWorld } from "./settlement-world.js";
 
 // What a withdrawal costs, its status included, on endpoints that search all blocks at once and without an index.
 
@@ -71,22 +64,12 @@ test.each(["hash", "ID"])("a proof by %s takes at most 25 requests in 6 rounds",
       return client;
     },
   };
-  const closing = new AbortController().signal;
-  const now = () => 1;
-  const logScanner = new ResumableLogScanner(closing, now);
-  const caches = { logScanner, blockTimes: new BlockFinder(now), searchedBlocks: new SearchedBlocks(now) };
-  const source = new ChainSource(caches, new FinalityTracker(now, now), now);
-  const finder = new WithdrawalFinder({
-    ...{ logScanner, budgets: new LookupBudgets({ now }), limiter: new AdaptiveLimiter(now), closing, now },
-    ...{ attestations: undefined, findIndexedTree: undefined, timeoutMs: 10_000, onFailedCheck() {} },
-  });
+  const source = createTestChainSource(() => 1);
+  const { finder } = createWithdrawalFinder();
   const context = createLookupContext({ chains });
-  const query = {
-    transactionHash: name === "hash" ? sent.transactionHash : undefined,
-    transferId: name === "hash" ? undefined : sent.id,
-  };
+  const [hash, id] = name === "hash" ? [sent.transactionHash, undefined] : [undefined, sent.id];
   const find = async () => {
-    const status = await source.resolve(query, context);
+    const status = await source.resolve({ transactionHash: hash, transferId: id }, context);
     if (status === undefined) throw new Error("the transfer was not found");
     return finder.find(status, context);
   };
