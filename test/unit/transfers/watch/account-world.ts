@@ -13,7 +13,7 @@ import { computeFingerprint } from "../../../../src/transfers/watch/resume-token
 import { TransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
 import type { WatchTarget } from "../../../../src/transfers/watch/watch-lifecycle.js";
 import { WatchedAccounts } from "../../../../src/transfers/watch/watched-accounts.js";
-import { openIndex } from "../../../support/index/open-index.js";
+import { createDeferred } from "../../../support/stubs/transfer-fixtures.js";
 import { createIndexWriter, createListHarness } from "../index/list/list-harness.js";
 import { addressFromName, mainnetNetwork } from "../index/support/hop-events.js";
 import {
@@ -37,32 +37,44 @@ const atBlock = (block: number, sends: EventRows["sends"]): EventRows["sends"] =
 const createDeliveries = (block: number, names: readonly string[]): EventRows["deliveries"] =>
   names.map((name) => createDeliveryRow(bytesFromName(name), `delivers ${name}`, block));
 
-/** An index in a file, written as the sync does, and its chains. */
-export async function openTestIndex(file: string) {
-  const index = await openIndex(file);
+/** Lets what was begun end. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Writes an index and its chains as the sync does. What follows from a write has happened when that ends. */
+export async function writeTestIndex(index: TransferIndex) {
   const writer = createIndexWriter(index);
   await writer.initialize([OPTIMISM_CHAIN_ID, ARBITRUM_CHAIN_ID]);
+  const sendFrom = async (chainId: number, block: number, ...sends: EventRows["sends"]): Promise<void> => {
+    await writer.advance(chainId, block, { sends: atBlock(block, sends) });
+    await settle();
+  };
   return {
     index,
-    send: (block: number, ...sends: EventRows["sends"]) =>
-      writer.advance(OPTIMISM_CHAIN_ID, block, { sends: atBlock(block, sends) }),
-    deliver: (block: number, ...names: string[]) =>
-      writer.advance(ARBITRUM_CHAIN_ID, block, {
-        deliveries: createDeliveries(block, names),
-      }),
-    rollBackSource: (block: number) => writer.rollBack(OPTIMISM_CHAIN_ID, block),
-    rollBackDestination: (block: number) => writer.rollBack(ARBITRUM_CHAIN_ID, block),
     initialize: writer.initialize,
-    sendFrom: (chainId: number, block: number, ...sends: EventRows["sends"]) =>
-      writer.advance(chainId, block, { sends: atBlock(block, sends) }),
-    finalizeDestination: (block: number, ...names: string[]) =>
-      writer.finalize(ARBITRUM_CHAIN_ID, block, { deliveries: createDeliveries(block, names) }),
-    finalizeSource: (block: number, ...sends: EventRows["sends"]) =>
-      writer.finalize(OPTIMISM_CHAIN_ID, block, { sends: atBlock(block, sends) }),
+    sendFrom,
+    send: (block: number, ...sends: EventRows["sends"]) => sendFrom(OPTIMISM_CHAIN_ID, block, ...sends),
+    async deliver(block: number, ...names: string[]): Promise<void> {
+      await writer.advance(ARBITRUM_CHAIN_ID, block, { deliveries: createDeliveries(block, names) });
+      await settle();
+    },
+    async rollBack(chainId: number, block: number): Promise<void> {
+      await writer.rollBack(chainId, block);
+      await settle();
+    },
+    async finalizeDestination(block: number, ...names: string[]): Promise<void> {
+      await writer.finalize(ARBITRUM_CHAIN_ID, block, { deliveries: createDeliveries(block, names) });
+      await settle();
+    },
+    async finalizeSource(block: number, ...sends: EventRows["sends"]): Promise<void> {
+      await writer.finalize(OPTIMISM_CHAIN_ID, block, { sends: atBlock(block, sends) });
+      await settle();
+    },
   };
 }
 
-export type TestIndex = Awaited<ReturnType<typeof openTestIndex>>;
+export type TestIndex = Awaited<ReturnType<typeof writeTestIndex>>;
 
 const fail = (): never => {
   throw new Error("no transfer is watched by its ID or hash");
@@ -79,6 +91,15 @@ export function createAccountWorld(index: TransferIndex) {
     ...{ isDown: false, lists: 0, finds: 0, presented: 0, feed: index.changes as IndexChangeFeed },
     /** What the index answers is held back until it resolves. */
     held: Promise.resolve(),
+    /** Holds back what the index answers until the returned function is called. */
+    hold(): () => void {
+      const { promise, resolve } = createDeferred<void>();
+      world.held = promise;
+      return () => {
+        world.held = Promise.resolve();
+        resolve();
+      };
+    },
     /** IDs of transfers whose details cannot be read. */
     unreadable: new Set<string>(),
     /** Who waits for each of the reads. */
@@ -116,13 +137,8 @@ export function createAccountWorld(index: TransferIndex) {
       return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
     },
   };
-  const accounts = new WatchedAccounts({
-    lister: source,
-    lookups,
-    history,
-    now,
-    closing: new AbortController().signal,
-  });
+  const closing = new AbortController().signal;
+  const accounts = new WatchedAccounts({ lister: source, lookups, history, now, closing });
   const followers = new Followers<TransferStatus>({
     now,
     wallNow: now,
@@ -146,7 +162,11 @@ export function createAccountWorld(index: TransferIndex) {
       if (stub.ending !== "open") stub.watch.onEnd();
       return stub;
     },
-    advance: (ms: number) => vi.advanceTimersByTimeAsync(ms),
+    /** Passes time, and lets what that begins end. */
+    async advance(ms: number): Promise<void> {
+      await vi.advanceTimersByTimeAsync(ms);
+      await settle();
+    },
   });
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import {
@@ -10,28 +10,18 @@ import {
 import { getChain } from "../../../support/stubs/transfer-fixtures.js";
 import { hashOf } from "./watch-world.js";
 
-const arbitrum = { blockTimeMs: 250 };
-const ethereum = { blockTimeMs: 12_000 };
-const slow = { blockTimeMs: 60_000 };
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
-describe("a transfer is polled", () => {
-  test("in each block for ten minutes, but no more often than every two seconds", () => {
-    for (const ageMs of [0, 10 * MINUTE_MS]) {
-      expect(getTransferPollMs(arbitrum, ageMs)).toBe(2_000);
-      expect(getTransferPollMs(ethereum, ageMs)).toBe(12_000);
-    }
-  });
-
-  test("more and more slowly then, up to every 30 seconds", () => {
-    expect(getTransferPollMs(arbitrum, 10 * MINUTE_MS + 20_000)).toBe(3_000);
-    expect(getTransferPollMs(ethereum, 10 * MINUTE_MS + 20_000)).toBe(13_000);
-    expect(getTransferPollMs(arbitrum, 24 * 60 * MINUTE_MS)).toBe(30_000);
-  });
-
-  test("in each block of a chain whose blocks take longer than that", () => {
-    expect(getTransferPollMs(slow, 24 * 60 * MINUTE_MS)).toBe(60_000);
-  });
+test.each([
+  ["in each block for ten minutes, but no more often than every two seconds", 250, 10 * MINUTE_MS, 2_000],
+  ["in each block of a chain with slow blocks for ten minutes", 12_000, 10 * MINUTE_MS, 12_000],
+  ["more slowly then", 250, 10 * MINUTE_MS + 20_000, 3_000],
+  ["more slowly then, from the time of a block on", 12_000, 10 * MINUTE_MS + 20_000, 13_000],
+  ["every 30 seconds in the end", 250, DAY_MS, 30_000],
+  ["in each block in the end where blocks take longer than that", 60_000, DAY_MS, 60_000],
+])("a transfer is polled %s", (_, blockTimeMs, ageMs, pollMs) => {
+  expect(getTransferPollMs({ blockTimeMs }, ageMs)).toBe(pollMs);
 });
 
 test("failed work is done again after 1, 2, 4 seconds, and after half a minute at most", () => {
@@ -40,10 +30,6 @@ test("failed work is done again after 1, 2, 4 seconds, and after half a minute a
 });
 
 describe("a poll", () => {
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
   /** A poller of a chain that never answers, the signals of its polls, and how they ended. */
   function setup() {
     vi.useFakeTimers();

@@ -8,6 +8,7 @@ import {
   encodeTopic,
   encodeUsedNoncesCall,
 } from "../../../../src/hop/transfer-events.js";
+import type { SentTransfer } from "../../../../src/transfers/status.js";
 import {
   askChain,
   createAppearanceQuestion,
@@ -32,68 +33,46 @@ const sendersOf = (slug: string, kind: string) =>
 
 describe("the question whether a transfer was delivered", () => {
   const { event } = createSentTransfer();
+  const usdc = { kind: "cctp", id: "258", token: "USDC" } as const;
+  const relayer = repeatedByteAddress("e3");
+  const isSpent = { to: bridge, data: encodeIsTransferIdSpentCall(repeatedByteHash("1a")) };
+  const isUsed = { to: contracts.findMessageTransmitter(arbitrum), data: encodeUsedNoncesCall(2, 258n) };
+  const completion = [EVENT_TOPICS.transferFromL1Completed, encodeTopic(event.recipient), encodeTopic(relayer)];
 
-  test("from an L2 is the flag of its ID at the bridge", () => {
-    const data = encodeIsTransferIdSpentCall(repeatedByteHash("1a"));
-    expect(createDeliveryQuestion(createSentTransfer(), contracts)).toEqual({
-      kind: "flag",
-      call: { to: bridge, data },
-    });
-  });
-
-  test("by CCTP is the flag of its nonce at the MessageTransmitter", () => {
-    const sent = createSentTransfer({ kind: "cctp", id: "258", token: "USDC" });
-    expect(createDeliveryQuestion(sent, contracts)).toEqual({
-      kind: "flag",
-      call: { to: contracts.findMessageTransmitter(arbitrum), data: encodeUsedNoncesCall(2, 258n) },
-    });
-    for (const chain of [{ destination: getChain("gnosis") }, { source: getChain("gnosis") }]) {
-      expect(createDeliveryQuestion({ ...sent, ...chain }, contracts)).toBeUndefined();
-    }
-  });
-
-  test("from L1 is the log of its completion, which names recipient and relayer", () => {
-    const relayer = repeatedByteAddress("e3");
-    const sent = createSentTransfer({ kind: "l1", event: { ...event, relayer } });
-    expect(createDeliveryQuestion(sent, contracts)).toEqual({
-      kind: "log",
-      address: [bridge],
-      topics: [EVENT_TOPICS.transferFromL1Completed, encodeTopic(event.recipient), encodeTopic(relayer)],
-    });
-    expect(createDeliveryQuestion(createSentTransfer({ kind: "l1" }), contracts)).toBeUndefined();
-  });
-
-  test("is none on a route that does not exist", () => {
-    expect(createDeliveryQuestion(createSentTransfer({ token: "none" }), contracts)).toBeUndefined();
+  test.each<[string, Partial<SentTransfer>, object | undefined]>([
+    ["from an L2 is the flag of its ID at the bridge", {}, { kind: "flag", call: isSpent }],
+    ["by CCTP is the flag of its nonce at the MessageTransmitter", usdc, { kind: "flag", call: isUsed }],
+    ["by CCTP is none to a chain without it", { ...usdc, destination: getChain("gnosis") }, undefined],
+    ["by CCTP is none from a chain without it", { ...usdc, source: getChain("gnosis") }, undefined],
+    [
+      "from L1 is the log of its completion, which names recipient and relayer",
+      { kind: "l1", event: { ...event, relayer } },
+      { kind: "log", address: [bridge], topics: completion },
+    ],
+    ["from L1 is none while the relayer is unknown", { kind: "l1" }, undefined],
+    ["is none on a route that does not exist", { token: "none" }, undefined],
+  ])("%s", (_, sent, question) => {
+    expect(createDeliveryQuestion(createSentTransfer(sent), contracts)).toEqual(question);
   });
 });
 
 describe("the question whether a transfer has appeared", () => {
-  const [hash, nonce] = [repeatedByteHash("2b"), "258"];
-  const ask = (kind: "id" | "hash", value: string, slug: string) =>
-    createAppearanceQuestion({ kind, value }, getChain(slug), contracts);
+  const hash = repeatedByteHash("2b");
+  const receipt = { kind: "receipt", hash };
+  const sentByBridge = { kind: "log", address: sendersOf("arbitrum", "l2"), topics: [EVENT_TOPICS.transferSent, hash] };
+  const burned = [EVENT_TOPICS.cctpTransferSent, encodeTopic(258n)];
+  const cctpOf = (slug: string) => [sendersOf(slug, "cctp")[0] ?? "none"];
+  const sentByCctp = (slug: string) => ({ kind: "log", address: cctpOf(slug), topics: burned });
 
-  test("of a transaction is its receipt, and so is that of an ID on L1", () => {
-    expect(ask("hash", hash, "arbitrum")).toEqual({ kind: "receipt", hash });
-    expect(ask("id", hash, "ethereum")).toEqual({ kind: "receipt", hash });
-  });
-
-  test("of an ID on an L2 is a log of its bridges", () => {
-    const address = sendersOf("arbitrum", "l2");
-    expect(address).toContain(bridge);
-    const topics = [EVENT_TOPICS.transferSent, hash];
-    expect(ask("id", hash, "arbitrum")).toEqual({ kind: "log", address, topics });
-  });
-
-  test.each(["arbitrum", "ethereum"])("of a nonce on %s is a log of its CCTP contract", (slug) => {
-    const address = sendersOf(slug, "cctp");
-    expect(address).toHaveLength(1);
-    const topics = [EVENT_TOPICS.cctpTransferSent, encodeTopic(258n)];
-    expect(ask("id", nonce, slug)).toEqual({ kind: "log", address, topics });
-  });
-
-  test("of a nonce is none on a chain without CCTP", () => {
-    expect(ask("id", nonce, "gnosis")).toBeUndefined();
+  test.each<[string, "id" | "hash", string, string, object | undefined]>([
+    ["of a transaction is its receipt", "hash", hash, "arbitrum", receipt],
+    ["of an ID on L1 is a receipt", "id", hash, "ethereum", receipt],
+    ["of an ID on an L2 is a log of its bridges", "id", hash, "arbitrum", sentByBridge],
+    ["of a nonce on an L2 is a log of its CCTP contract", "id", "258", "arbitrum", sentByCctp("arbitrum")],
+    ["of a nonce on L1 is a log of its CCTP contract", "id", "258", "ethereum", sentByCctp("ethereum")],
+    ["of a nonce is none on a chain without CCTP", "id", "258", "gnosis", undefined],
+  ])("%s", (_, kind, value, slug, question) => {
+    expect(createAppearanceQuestion({ kind, value }, getChain(slug), contracts)).toEqual(question);
   });
 });
 
@@ -150,16 +129,11 @@ function createChain({
   if (searchedTo !== undefined) {
     client.getLogs = async ({ range }) => ({ range: { ...range, to: searchedTo }, result: [] }) as never;
   }
-  const ask = (questions: readonly Question[], hasMulticall = true) =>
-    askChain(
-      client,
-      {
-        questions,
-        multicallAddress: hasMulticall ? MULTICALL : undefined,
-        getFirstLogBlock: (head) => head - 10,
-      },
-      new AbortController().signal,
-    );
+  const ask = (questions: readonly Question[], hasMulticall = true) => {
+    const multicallAddress = hasMulticall ? MULTICALL : undefined;
+    const poll = { questions, multicallAddress, getFirstLogBlock: (head: number) => head - 10 };
+    return askChain(client, poll, new AbortController().signal);
+  };
   return { facts, batches, client, ask };
 }
 
@@ -193,27 +167,19 @@ describe("one poll", () => {
     expect(batches[0]?.filter(({ method }) => method === "eth_call")).toHaveLength(count);
     expect(flags.map((each) => answers.getAnswer(each).isFound)).toEqual(flags.map((__, index) => index === 1));
   });
-
-  test("tells a log by its address and its topics, of which some may be any", async () => {
-    const { facts, ask } = createChain();
-    facts.logs = [{ address: CONTRACT, topics: [TOPIC, hashOf(2), hashOf(3)] }];
-    const questions = [log(TOPIC, hashOf(2)), log(TOPIC, hashOf(9)), log(TOPIC, null, hashOf(3))];
-    const answers = await ask(questions);
-    expect(questions.map((each) => answers.getAnswer(each).isFound)).toEqual([true, false, true]);
-    expect(answers.searchedTo).toBe(5_000);
-  });
 });
 
-test("logs are searched from the first new block up to the newest, oldest first", async () => {
+test("logs are searched from the first new block up to the newest, oldest first, and told by address and topics", async () => {
   const { facts, ask, client } = createChain();
   const getLogs = vi.spyOn(client, "getLogs");
   facts.logs = [
     { address: CONTRACT, topics: [TOPIC, hashOf(9)] },
-    { address: CONTRACT, topics: [TOPIC, hashOf(2)] },
+    { address: CONTRACT, topics: [TOPIC, hashOf(2), hashOf(3)] },
   ];
-  const questions = [log(TOPIC, hashOf(2)), log(TOPIC, hashOf(9)), log(TOPIC, hashOf(7))];
+  const questions = [log(TOPIC, hashOf(2)), log(TOPIC, hashOf(9)), log(TOPIC, hashOf(7)), log(TOPIC, null, hashOf(3))];
   const answers = await ask(questions);
-  expect(questions.map((each) => answers.getAnswer(each).isFound)).toEqual([true, true, false]);
+  expect(questions.map((each) => answers.getAnswer(each).isFound)).toEqual([true, true, false, true]);
+  expect(answers.searchedTo).toBe(5_000);
   expect(getLogs.mock.calls.map(([{ range, newestFirst = false }]) => [range, newestFirst])).toEqual([
     [{ from: 4_990, to: 5_000 }, false],
   ]);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
 import type { ChangedTransfer, IndexChangeFeed } from "../../../../src/transfers/index/change-feed.js";
 import { ChangeHistory, MAX_HISTORY } from "../../../../src/transfers/watch/change-history.js";
@@ -6,15 +6,11 @@ import { ChangeHistory, MAX_HISTORY } from "../../../../src/transfers/watch/chan
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
 
-function createChange(number: number): ChangedTransfer {
-  const text = String(number);
-  const [transferId, transactionHash] = [text, text];
-  const [account, recipient] = [text, text];
-  return { sequence: number, nonce: 1, transferId, transactionHash, deliveryHash: undefined, account, recipient };
+function createChange(sequence: number): ChangedTransfer {
+  const text = String(sequence);
+  const ids = { transferId: text, transactionHash: text, deliveryHash: undefined };
+  return { sequence, nonce: 1, ...ids, account: text, recipient: text };
 }
 
 /** A history of a feed with changes 1 to `newest`, of which those up to `lost` are not kept any more. */
@@ -46,6 +42,7 @@ function setup(newest: number, pollMs = 1_000) {
   const history = new ChangeHistory(() => (state.isOpen ? feeds.current : undefined), new Scheduler());
   history.addListener({ onChange: ({ transferId }) => seen.push(Number(transferId)), onGap, onCaughtUp });
   history.start();
+  onTestFinished(() => history.close());
   return { state, seen, onGap, onCaughtUp, feed, feeds, subscribers, history };
 }
 
@@ -58,19 +55,21 @@ async function advance(ms: number): Promise<void> {
 
 const numbersFrom = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
-test("asks for changes of other processes as often as the index says", async () => {
-  const { state, seen } = setup(0, 100);
-  await advance(0);
+test("asks for changes of other processes as often as the index says, and reads none while there are none", async () => {
+  const { state, seen, onGap } = setup(0, 100);
+  await advance(1_000);
+  expect([seen, state.reads]).toEqual([[], 0]);
   state.newest = 1;
   await advance(99);
   expect(seen).toEqual([]);
   await advance(1);
   expect(seen).toEqual([1]);
+  expect(onGap).not.toHaveBeenCalled();
 });
 
 test("tells what precedes the beginning as far as it is kept, then every change once, at once when written here", async () => {
   const first = 5_000;
-  const { state, seen, history } = setup(first + MAX_HISTORY);
+  const { state, seen } = setup(first + MAX_HISTORY);
   await advance(0);
   expect(seen).toEqual(numbersFrom(first + 1, first + MAX_HISTORY));
   seen.length = 0;
@@ -79,18 +78,6 @@ test("tells what precedes the beginning as far as it is kept, then every change 
   state.onWrite();
   await advance(0);
   expect(seen).toEqual(numbersFrom(first + MAX_HISTORY + 1, first + MAX_HISTORY + 1_300));
-  history.close();
-});
-
-test("tells changes of other processes within a second, and reads none while there are none", async () => {
-  const { state, seen, onGap, history } = setup(0);
-  await advance(2_000);
-  expect([seen, state.reads]).toEqual([[], 0]);
-  state.newest = 2;
-  await advance(1_000);
-  expect(seen).toEqual([1, 2]);
-  expect(onGap).not.toHaveBeenCalled();
-  history.close();
 });
 
 test("tells of a gap and of an index that was built again: earlier positions are invalid", async () => {
@@ -104,11 +91,10 @@ test("tells of a gap and of an index that was built again: earlier positions are
   await advance(1_000);
   expect(onGap).toHaveBeenCalledTimes(2);
   expect(history.generation).toBe(generation + 2);
-  history.close();
 });
 
 test("goes on where it stopped after a time without the index", async () => {
-  const { state, seen, history } = setup(0);
+  const { state, seen } = setup(0);
   await advance(0);
   Object.assign(state, { newest: 1, isDown: true });
   await advance(5_000);
@@ -116,7 +102,6 @@ test("goes on where it stopped after a time without the index", async () => {
   state.isDown = false;
   await advance(1_000);
   expect(seen).toEqual([1]);
-  history.close();
 });
 
 test("waits for the index to be open, and leaves one that is replaced", async () => {
@@ -141,18 +126,17 @@ test("waits for the index to be open, and leaves one that is replaced", async ()
 });
 
 test("tells the accounts that have news, of all at first and after a gap", async () => {
-  const { state, onCaughtUp, history } = setup(10);
+  const { state, onCaughtUp } = setup(10);
   await advance(2_000);
   state.newest = 12;
   await advance(1_000);
   Object.assign(state, { newest: 20, lost: 15 });
   await advance(1_000);
   expect(onCaughtUp.mock.calls).toEqual([[undefined], [new Set(["11", "12"])], [undefined]]);
-  history.close();
 });
 
 test("reads again what was written while it read", async () => {
-  const { state, seen, onCaughtUp, history } = setup(0);
+  const { state, seen, onCaughtUp } = setup(0);
   await advance(0);
   onCaughtUp.mockImplementationOnce(() => {
     state.newest = 2;
@@ -162,10 +146,4 @@ test("reads again what was written while it read", async () => {
   state.onWrite();
   await advance(0);
   expect(seen).toEqual([1, 2]);
-  history.close();
-});
-
-test("can be closed before the index was ever open", () => {
-  new ChangeHistory(() => undefined, new Scheduler()).close();
-  expect(vi.getTimerCount()).toBe(0);
 });

@@ -1,7 +1,11 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ContractRegistry } from "../../../../src/hop/contract-registry.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
-import { createAppearanceQuestion, createDeliveryQuestion } from "../../../../src/transfers/watch/chain-questions.js";
+import {
+  createAppearanceQuestion,
+  createDeliveryQuestion,
+  type Question,
+} from "../../../../src/transfers/watch/chain-questions.js";
 import { MAX_UNKNOWN } from "../../../../src/transfers/watch/followers.js";
 import {
   createSentTransfer,
@@ -9,10 +13,13 @@ import {
   defaultDelivery,
   getChain,
 } from "../../../support/stubs/transfer-fixtures.js";
-import { createWatchWorld, hashOf, mainnet, type WatchWorld } from "./watch-world.js";
+import { type CallerStub, createWatchWorld, hashOf, mainnet, type WatchWorld } from "./watch-world.js";
 
 const contracts = new ContractRegistry(mainnet);
 let world: WatchWorld;
+beforeEach(() => {
+  world = createWatchWorld();
+});
 afterEach(() => world.close());
 
 interface Setup {
@@ -24,14 +31,10 @@ interface Setup {
 /** Creates a transfer that was sent now, from optimism to arbitrum, and that the chains know. */
 function createTransfer({ number = 1, isDelivered = false, isFinal = false }: Setup = {}): TransferStatus {
   const id = hashOf(number);
+  const transactionHash = hashOf(10_000 + number);
   const sent = createSentTransfer();
   const status = createStatus({
-    sent: {
-      id,
-      transactionHash: hashOf(10_000 + number),
-      timestamp: 1_700_000_000,
-      event: { ...sent.event, transferId: id },
-    },
+    sent: { id, transactionHash, timestamp: 1_700_000_000, event: { ...sent.event, transferId: id } },
     delivery: isDelivered ? { ...defaultDelivery, transactionHash: hashOf(20_000 + number) } : undefined,
     isFinal,
   });
@@ -39,6 +42,12 @@ function createTransfer({ number = 1, isDelivered = false, isFinal = false }: Se
   if (isDelivered) world.getFacts("arbitrum").receipts.set(hashOf(20_000 + number), hashOf(2_000));
   world.put(status);
   return status;
+}
+
+/** Returns the log that answers a question. */
+function toLog(question: Question | undefined) {
+  if (question?.kind !== "log") throw new Error("no log");
+  return { address: String(question.address[0]), topics: question.topics.map(String) };
 }
 
 /** Delivers a pending transfer on the chains, and returns what lookups find from now on. */
@@ -49,9 +58,15 @@ function deliver(status: TransferStatus): TransferStatus {
   return createTransfer({ number: Number(status.sent.id), isDelivered: true });
 }
 
+/** Opens a watch of a transfer, and lets it get the present state. */
+async function open({ sent }: TransferStatus, options?: Parameters<WatchWorld["open"]>[1]): Promise<CallerStub> {
+  const caller = world.open([sent.id], options);
+  await world.advance(2_000);
+  return caller;
+}
+
 describe("a watch of a pending transfer", () => {
   test("gets the state at once, and the delivery one poll of the destination later", async () => {
-    world = createWatchWorld();
     const status = createTransfer();
     const caller = world.open([status.sent.id]);
     await world.advance(0);
@@ -91,7 +106,6 @@ describe("a watch of a pending transfer", () => {
   });
 
   test("costs one batch per chain and poll, however many watch it, and no lookup", async () => {
-    world = createWatchWorld();
     const transfers = Array.from({ length: 100 }, (_, index) => createTransfer({ number: 100 + index }));
     const measure = async (watches: number): Promise<number> => {
       const callers = Array.from({ length: watches }, (_, index) => world.open([hashOf(100 + (index % 100))]));
@@ -111,7 +125,6 @@ describe("a watch of a pending transfer", () => {
   });
 
   test("is polled more and more slowly after ten minutes", async () => {
-    world = createWatchWorld();
     const { sent } = createTransfer();
     world.open([sent.id]);
     const countPolls = async (): Promise<number> => {
@@ -128,7 +141,6 @@ describe("a watch of a pending transfer", () => {
   });
 
   test("finds a completion from ethereum by its log", async () => {
-    world = createWatchWorld();
     const sent = createSentTransfer({ kind: "l1", source: getChain("ethereum"), timestamp: 1_700_000_000 });
     const l1Sent = { ...sent, id: sent.transactionHash, event: { ...sent.event, relayer: `0x${"ab".repeat(20)}` } };
     const pending = createStatus({ sent: l1Sent, delivery: undefined, isFinal: false });
@@ -138,10 +150,7 @@ describe("a watch of a pending transfer", () => {
     await world.advance(4_000);
     expect(caller.states).toEqual(["PENDING"]);
 
-    const question = createDeliveryQuestion(l1Sent, contracts);
-    if (question?.kind !== "log") throw new Error("no log");
-    const topics = question.topics.map(String);
-    world.getFacts("arbitrum").logs = [{ address: String(question.address[0]), topics }];
+    world.getFacts("arbitrum").logs = [toLog(createDeliveryQuestion(l1Sent, contracts))];
     world.put(createStatus({ sent: l1Sent, isFinal: false }));
     await world.advance(2_000);
     expect(caller.states).toEqual(["PENDING", "BONDED"]);
@@ -150,7 +159,6 @@ describe("a watch of a pending transfer", () => {
 
 describe("a delivered transfer", () => {
   test("is final when both blocks are, after one more lookup; then the watch is complete", async () => {
-    world = createWatchWorld();
     const status = createTransfer({ isDelivered: true });
     const caller = world.open([status.sent.id]);
     await world.advance(20_000);
@@ -168,7 +176,6 @@ describe("a delivered transfer", () => {
   });
 
   test("ends the watch at once when it was final before, and its token ends the next one without a lookup", async () => {
-    world = createWatchWorld();
     const status = createTransfer({ isDelivered: true, isFinal: true });
     const first = world.open([status.sent.id]);
     await world.advance(0);
@@ -181,10 +188,8 @@ describe("a delivered transfer", () => {
   });
 
   test("goes back when a reorg removes its delivery, after two polls that miss it", async () => {
-    world = createWatchWorld();
     const status = createTransfer({ isDelivered: true });
-    const caller = world.open([status.sent.id]);
-    await world.advance(2_000);
+    const caller = await open(status);
     world.getFacts("arbitrum").receipts.delete(String(status.delivery?.transactionHash));
     world.put(createTransfer());
     await world.advance(2_000);
@@ -194,10 +199,8 @@ describe("a delivered transfer", () => {
   });
 
   test("does not go back because an endpoint that lags has neither block nor transaction", async () => {
-    world = createWatchWorld();
     const status = createTransfer({ isDelivered: true });
-    const caller = world.open([status.sent.id]);
-    await world.advance(2_000);
+    const caller = await open(status);
     const arbitrum = world.getFacts("arbitrum");
     arbitrum.receipts.clear();
     arbitrum.head = 1_999;
@@ -207,10 +210,8 @@ describe("a delivered transfer", () => {
   });
 
   test("is unknown again when a reorg removes its sending transaction", async () => {
-    world = createWatchWorld();
     const status = createTransfer();
-    const caller = world.open([status.sent.id]);
-    await world.advance(2_000);
+    const caller = await open(status);
     world.getFacts("optimism").receipts.clear();
     world.forget(status);
     await world.advance(4_000);
@@ -218,8 +219,7 @@ describe("a delivered transfer", () => {
     createTransfer();
     // The ID is looked for in the logs of its source.
     const question = createAppearanceQuestion({ kind: "id", value: status.sent.id }, getChain("optimism"), contracts);
-    if (question?.kind !== "log") throw new Error("no log");
-    world.getFacts("optimism").logs = [{ address: String(question.address[0]), topics: question.topics.map(String) }];
+    world.getFacts("optimism").logs = [toLog(question)];
     await world.advance(2_000);
     expect(caller.states).toEqual(["PENDING", false, "PENDING"]);
   });
@@ -227,7 +227,6 @@ describe("a delivered transfer", () => {
 
 describe("an unknown transfer", () => {
   test("is watched by its hash until a chain has it", async () => {
-    world = createWatchWorld();
     const hash = hashOf(10_001);
     const caller = world.open([], { hashes: [hash] });
     await world.advance(10_000);
@@ -240,17 +239,7 @@ describe("an unknown transfer", () => {
     expect(caller.states).toEqual([false, "PENDING"]);
   });
 
-  test("costs one batch per chain and poll together with all others", async () => {
-    world = createWatchWorld();
-    for (let number = 1; number <= 100; number++) world.open([], { hashes: [hashOf(number)] });
-    await world.advance(0);
-    const { batches } = world.getFacts("polygon");
-    await world.advance(20_000);
-    expect(world.getFacts("polygon").batches - batches).toBeLessThanOrEqual(10);
-  });
-
   test("is given up after ten minutes, which go on where an earlier watch stopped", async () => {
-    world = createWatchWorld();
     const first = world.open([], { hashes: [hashOf(1)] });
     await world.advance(5 * 60_000);
     first.watch?.onDrain();
@@ -265,7 +254,6 @@ describe("an unknown transfer", () => {
   });
 
   test("is refused with OVERLOADED when too many are watched, and one caller gets half of the places", async () => {
-    world = createWatchWorld();
     const open = (from: number, count: number, caller: string) =>
       Array.from({ length: count }, (_, index) => world.open([], { hashes: [hashOf(from + index)], caller }));
     const mine = open(0, MAX_UNKNOWN, "me");
@@ -283,7 +271,6 @@ describe("an unknown transfer", () => {
   });
 
   test("takes the place of any who watches it, also of those who came later", async () => {
-    world = createWatchWorld();
     const mine = Array.from({ length: MAX_UNKNOWN / 2 }, (_, index) => world.open([], { hashes: [hashOf(index)] }));
     await world.advance(0);
     const shared = world.open([], { hashes: [hashOf(90_000)] });
@@ -293,7 +280,6 @@ describe("an unknown transfer", () => {
   });
 
   test("is looked for on the chain of the hint in every poll, on the others less often", async () => {
-    world = createWatchWorld();
     world.open([], { hashes: [hashOf(1)], likelySource: "optimism" });
     await world.advance(60_000);
     expect(world.getFacts("optimism").batches).toBeGreaterThanOrEqual(29);
@@ -304,7 +290,6 @@ describe("an unknown transfer", () => {
 
 describe("while the chains do not answer", () => {
   test("a new watch gets bookmarks, and the state within five seconds once they do", async () => {
-    world = createWatchWorld();
     const status = createTransfer();
     world.setDown(true);
     const caller = world.open([status.sent.id]);
@@ -316,10 +301,8 @@ describe("while the chains do not answer", () => {
   });
 
   test("a watch keeps its state, and gets the new one within five seconds once they do", async () => {
-    world = createWatchWorld();
     const status = createTransfer();
-    const caller = world.open([status.sent.id]);
-    await world.advance(2_000);
+    const caller = await open(status);
     world.setDown(true);
     deliver(status);
     await world.advance(300_000);
@@ -330,7 +313,6 @@ describe("while the chains do not answer", () => {
   });
 
   test("each is asked for one block every three seconds", async () => {
-    world = createWatchWorld();
     const status = createTransfer();
     world.open([status.sent.id]);
     await world.advance(2_000);
@@ -344,7 +326,6 @@ describe("while the chains do not answer", () => {
 });
 
 test("a transaction stands for all its transfers, each with its own state", async () => {
-  world = createWatchWorld();
   const [first, second] = [createTransfer({ number: 1 }), createTransfer({ number: 2 })];
   const hash = first.sent.transactionHash;
   const together = [first, second].map((status) => ({ ...status, sent: { ...status.sent, transactionHash: hash } }));

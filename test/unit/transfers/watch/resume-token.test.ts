@@ -69,24 +69,19 @@ test("a token that is older than a day says nothing", () => {
 });
 
 test("a token of 100 transfers fits into a header and a query, also if each is a transaction of a hundred", () => {
-  const encode = (transfers: number, targets = 100) =>
-    encodeResumeToken(
-      digest,
-      {
-        isComplete: false,
-        targets: Array.from({ length: targets }, (_, index) => ({
-          sent: Array.from({ length: transfers }, (_each, slot) => computeFingerprint(`${index} ${slot}`, slot % 8)),
-          unknownSince: 0,
-          isGivenUp: false,
-        })),
-      },
-      NOW,
-    ).length;
-  expect(encode(1)).toBe(683);
-  expect(encode(8)).toBeLessThan(4_500);
-  expect(encode(100)).toBe(683);
+  const measure = (transfers: number, count = 100) => {
+    const targets = Array.from({ length: count }, (_, index) => ({
+      sent: Array.from({ length: transfers }, (_each, slot) => computeFingerprint(`${index} ${slot}`, slot % 8)),
+      unknownSince: 0,
+      isGivenUp: false,
+    }));
+    return encodeResumeToken(digest, { isComplete: false, targets }, NOW).length;
+  };
+  expect(measure(1)).toBe(683);
+  expect(measure(8)).toBeLessThan(4_500);
+  expect(measure(100)).toBe(683);
   // Over GET: 50 hashes of 66 characters with their names, and the token, within a URL of 8 KiB.
-  expect(50 * "transferHash=&".length + 50 * 66 + "&resumeToken=".length + encode(8, 50)).toBeLessThan(8_192);
+  expect(50 * "transferHash=&".length + 50 * 66 + "&resumeToken=".length + measure(8, 50)).toBeLessThan(8_192);
 });
 
 // Replicas of two versions serve one watch during an update.
@@ -114,14 +109,11 @@ test("the token of another version is refused", () => {
   );
 });
 
-test.each([0, 1, 2, 5])(
-  "a token that ends after %i bytes of its header is refused, also if its checksum is right",
-  (length) => {
-    const body = Buffer.from([1, 0, 0, 0, 0]).subarray(0, length);
-    const token = Buffer.concat([body, computeChecksum(digest, body)]).toString("base64url");
-    expect(() => decodeResumeToken(token, digest, 0, NOW)).toThrow(expect.objectContaining({ field: "resumeToken" }));
-  },
-);
+test.each([0, 1, 2, 5])("a token of %i bytes of its header is refused, also if its checksum is right", (length) => {
+  const body = Buffer.from([1, 0, 0, 0, 0]).subarray(0, length);
+  const token = Buffer.concat([body, computeChecksum(digest, body)]).toString("base64url");
+  expect(() => decodeResumeToken(token, digest, 0, NOW)).toThrow(expect.objectContaining({ field: "resumeToken" }));
+});
 
 test("a token keeps for how long a transfer is unknown within its two bytes", () => {
   const decode = (unknownSince: number) => {

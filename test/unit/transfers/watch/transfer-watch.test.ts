@@ -33,6 +33,20 @@ async function announce(...numbers: number[]): Promise<void> {
   await world.advance(0);
 }
 
+/** Opens a watch, and lets it get the present states. */
+async function open(...args: Parameters<WatchWorld["open"]>): Promise<CallerStub> {
+  const caller = world.open(...args);
+  await world.advance(0);
+  return caller;
+}
+
+/** Returns the token of a watch that has ended after the present states. */
+async function readToken(...args: Parameters<WatchWorld["open"]>): Promise<string> {
+  const caller = await open(...args);
+  caller.watch?.onEnd();
+  return caller.token;
+}
+
 describe("bookmarks", () => {
   test("come after fifteen seconds of silence at the latest, and after each other", async () => {
     createPending(1);
@@ -60,17 +74,9 @@ describe("bookmarks", () => {
     expect(new Set(events.slice(1).map(({ token }) => token)).size).toBeGreaterThan(1);
   });
 
-  test("of many watches are one timer's work", async () => {
-    const callers = Array.from({ length: 1_000 }, () => world.open([hashOf(1)]));
-    createPending(1);
-    await world.advance(16_000);
-    expect(callers.every(({ events }) => events.at(-1)?.kind === "bookmark")).toBe(true);
-  });
-
   test("do not fill the buffer of a caller who does not read", async () => {
     createPending(1);
-    const caller = world.open([hashOf(1)]);
-    await world.advance(0);
+    const caller = await open([hashOf(1)]);
     caller.isReading = false;
     await world.advance(120_000);
     expect(caller.events).toHaveLength(1);
@@ -83,8 +89,7 @@ describe("bookmarks", () => {
 describe("a caller who does not read", () => {
   test("gets the newest states when it reads again, and not those between", async () => {
     for (const number of [1, 2, 3]) createPending(number);
-    const caller = world.open([1, 2, 3].map(hashOf));
-    await world.advance(0);
+    const caller = await open([1, 2, 3].map(hashOf));
     caller.isReading = false;
     for (const number of [1, 2]) createDelivered(number);
     await announce(1, 2);
@@ -102,8 +107,7 @@ describe("a caller who does not read", () => {
 
   test("gets the last state before the watch completes", async () => {
     createPending(1);
-    const caller = world.open([hashOf(1)]);
-    await world.advance(0);
+    const caller = await open([hashOf(1)]);
     caller.isReading = false;
     createDelivered(1, true);
     await announce(1);
@@ -116,14 +120,12 @@ describe("a caller who does not read", () => {
 describe("a resumed watch", () => {
   test("sends only what has changed since", async () => {
     for (const number of [1, 2]) createPending(number);
-    const first = world.open([1, 2].map(hashOf));
-    await world.advance(0);
+    const first = await open([1, 2].map(hashOf));
     first.watch?.onDrain();
     expect(first.events.map(({ kind }) => kind)).toEqual(["transfer", "transfer", "bookmark"]);
 
     createDelivered(2);
-    const second = world.open([2, 1].map(hashOf), { resumeToken: first.token });
-    await world.advance(0);
+    const second = await open([2, 1].map(hashOf), { resumeToken: first.token });
     expect(second.events).toMatchObject([{ kind: "transfer", id: hashOf(2), state: "BONDED" }]);
   });
 
@@ -138,17 +140,14 @@ describe("a resumed watch", () => {
 
   test("goes on after the very message whose token it has", async () => {
     for (const number of [1, 2, 3]) createPending(number);
-    const first = world.open([1, 2, 3].map(hashOf));
-    await world.advance(0);
-    const second = world.open([1, 2, 3].map(hashOf), { resumeToken: first.events[1]?.token ?? "" });
-    await world.advance(0);
+    const first = await open([1, 2, 3].map(hashOf));
+    const second = await open([1, 2, 3].map(hashOf), { resumeToken: first.events[1]?.token ?? "" });
     expect(second.events.map(({ id }) => id)).toEqual([hashOf(3)]);
   });
 
   test("keeps what it knows while the chains do not answer", async () => {
     createPending(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
+    const first = await open([hashOf(1)]);
     world.setDown(true);
     const second = world.open([hashOf(1)], { resumeToken: first.token });
     await world.advance(16_000);
@@ -162,29 +161,10 @@ describe("a resumed watch", () => {
 
   test("sends all states again when its token is older than a day", async () => {
     createPending(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
-    first.watch?.onEnd();
+    const resumeToken = await readToken([hashOf(1)]);
     await world.advance(25 * 3_600_000);
-    const second = world.open([hashOf(1)], { resumeToken: first.token });
-    await world.advance(0);
+    const second = await open([hashOf(1)], { resumeToken });
     expect(second.states).toEqual(["PENDING"]);
-  });
-
-  test("does not take back what another replica has told before this one has it", async () => {
-    const delivered = createDelivered(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
-    first.watch?.onEnd();
-    createPending(1);
-    const second = world.open([hashOf(1)], { resumeToken: first.token });
-    await world.advance(16_000);
-    second.watch?.onDrain();
-    world.put(delivered);
-    await announce(1);
-    const third = world.open([hashOf(1)], { resumeToken: second.token });
-    await world.advance(60_000);
-    expect([...second.states, ...third.states]).toEqual([]);
   });
 
   test("with details tells within ten seconds that the root has arrived, and that this was undone", async () => {
@@ -209,12 +189,10 @@ describe("a resumed watch", () => {
     // A watch of final transfers alone would be complete.
     createPending(2);
     const resume = (resumeToken: string) => world.open([1, 2].map(hashOf), { resumeToken, isFull: true });
-    const first = resume("");
-    await world.advance(0);
-    first.watch?.onEnd();
+    const resumeToken = await readToken([1, 2].map(hashOf), { isFull: true });
     world.put(newer);
     await announce(1);
-    const second = resume(first.token);
+    const second = resume(resumeToken);
     await world.advance(0);
     expect(second.states).toEqual(["BONDED"]);
     second.watch?.onEnd();
@@ -228,43 +206,41 @@ describe("a resumed watch", () => {
     expect(third.states).toEqual([]);
   });
 
-  test("does not call a transfer unknown that another replica has told of", async () => {
-    const status = createPending(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
-    first.watch?.onEnd();
-    world.forget(status);
-    const second = world.open([hashOf(1)], { resumeToken: first.token });
-    await world.advance(5_000);
-    world.put(status);
-    await announce(1);
-    await world.advance(60_000);
-    expect(second.states).toEqual([]);
-  });
-
-  test.each([
+  describe.each([
     ["PENDING", () => void createPending(1)],
     [false, (status: TransferStatus) => world.forget(status)],
-  ])("tells that a transfer has gone back to %s after half a minute", async (state, goBack) => {
-    const status = createDelivered(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
-    first.watch?.onEnd();
-    goBack(status);
-    const second = world.open([hashOf(1)], { resumeToken: first.token });
-    await world.advance(MAX_CATCH_UP_SECONDS * 1_000 - 1_000);
-    expect(second.states).toEqual([]);
-    await world.advance(2_000);
-    expect(second.states).toEqual([state]);
+  ])("of a transfer that has gone back to %s since another replica told of its delivery", (state, goBack) => {
+    test("tells so after half a minute", async () => {
+      const status = createDelivered(1);
+      const resumeToken = await readToken([hashOf(1)]);
+      goBack(status);
+      const second = world.open([hashOf(1)], { resumeToken });
+      await world.advance(MAX_CATCH_UP_SECONDS * 1_000 - 1_000);
+      expect(second.states).toEqual([]);
+      await world.advance(2_000);
+      expect(second.states).toEqual([state]);
+    });
+
+    test("tells nothing if this replica has the delivery by then", async () => {
+      const status = createDelivered(1);
+      const resumeToken = await readToken([hashOf(1)]);
+      goBack(status);
+      const second = world.open([hashOf(1)], { resumeToken });
+      await world.advance(16_000);
+      const bookmark = second.token;
+      world.put(status);
+      await announce(1);
+      const third = world.open([hashOf(1)], { resumeToken: bookmark });
+      await world.advance(60_000);
+      expect([...second.states, ...third.states]).toEqual([]);
+    });
   });
 
   test("refuses the token of another query, and leaves nothing behind", async () => {
     createPending(1);
-    const first = world.open([hashOf(1)]);
-    await world.advance(0);
-    first.watch?.onEnd();
-    expect(() => world.open([hashOf(2)], { resumeToken: first.token })).toThrow(/resumeToken/);
-    expect(() => world.open([hashOf(1)], { resumeToken: first.token, isFull: true })).toThrow(/resumeToken/);
+    const resumeToken = await readToken([hashOf(1)]);
+    expect(() => world.open([hashOf(2)], { resumeToken })).toThrow(/resumeToken/);
+    expect(() => world.open([hashOf(1)], { resumeToken, isFull: true })).toThrow(/resumeToken/);
     expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0, accounts: 0 });
   });
 });
@@ -287,23 +263,20 @@ describe("a watch ends", () => {
     for (const number of [1, 2]) createPending(number);
     const stub = new CallerStub();
     stub.isReading = false;
-    const caller = world.open([1, 2].map(hashOf), { stub });
-    await world.advance(0);
+    const caller = await open([1, 2].map(hashOf), { stub });
     caller.watch?.onDrain();
     expect(caller.events.map(({ kind }) => kind)).toEqual(["bookmark"]);
-    const next = world.open([1, 2].map(hashOf), { resumeToken: caller.token });
-    await world.advance(0);
+    const next = await open([1, 2].map(hashOf), { resumeToken: caller.token });
     expect(next.states).toEqual(["PENDING", "PENDING"]);
   });
 
   test("and what it followed is followed no more, with the last of its watches", async () => {
     createPending(1);
-    const callers = [world.open([hashOf(1)]), world.open([hashOf(1)])];
-    await world.advance(0);
-    callers[0]?.watch?.onEnd();
+    const [first, second] = [await open([hashOf(1)]), await open([hashOf(1)])];
+    first.watch?.onEnd();
     expect(world.watcher.counts()).toMatchObject({ watches: 1, followed: 1 });
-    callers[1]?.watch?.onEnd();
-    callers[1]?.watch?.onEnd();
+    second.watch?.onEnd();
+    second.watch?.onEnd();
     expect(world.watcher.counts()).toMatchObject({ watches: 0, followed: 0 });
     const requests = world.countRequests();
     await world.advance(60_000);
@@ -332,7 +305,6 @@ test("one caller can open so many watches, and all together so many", () => {
 
 test("equal targets of one watch are sent once", async () => {
   createPending(1);
-  const caller = world.open([hashOf(1), hashOf(1)]);
-  await world.advance(0);
+  const caller = await open([hashOf(1), hashOf(1)]);
   expect(caller.states).toEqual(["PENDING"]);
 });

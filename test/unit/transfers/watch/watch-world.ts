@@ -72,9 +72,17 @@ export interface ChainFacts {
   /** Calldata of the flags that are set. */
   readonly flags: Set<string>;
   logs: { readonly address: string; readonly topics: readonly string[] }[];
-  isDown: boolean;
   batches: number;
   calls: number;
+}
+
+interface OpenOptions {
+  readonly hashes?: readonly string[];
+  readonly resumeToken?: string;
+  readonly caller?: string;
+  readonly likelySource?: string;
+  readonly stub?: CallerStub;
+  readonly isFull?: boolean;
 }
 
 /** Chains, a lookup that knows the statuses of `statuses`, and watches over both. Time stands still except in `advance`. */
@@ -93,7 +101,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
 
   function getFacts(slug: string): ChainFacts {
     const known = facts.get(slug) ?? {
-      ...{ head: 5_000, receipts: new Map(), flags: new Set<string>(), logs: [], isDown: false },
+      ...{ head: 5_000, receipts: new Map(), flags: new Set<string>(), logs: [] },
       ...{ batches: 0, calls: 0 },
     };
     facts.set(slug, known);
@@ -114,7 +122,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     const request = async <T>(calls: number, run: () => T): Promise<T> => {
       chain.batches += 1;
       chain.calls += calls;
-      if (chain.isDown || isDown) throw unavailableError(slug);
+      if (isDown) throw unavailableError(slug);
       return run();
     };
     return {
@@ -209,28 +217,14 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     setDown(value: boolean): void {
       isDown = value;
     },
-    /** Opens a watch of IDs and hashes; those of 66 characters that begin with 0xff are hashes. */
+    /** Opens a watch of IDs and hashes. */
     open(
       ids: readonly string[],
-      {
-        hashes = [],
-        resumeToken = "",
-        caller = "me",
-        likelySource = "",
-        stub = new CallerStub(),
-        isFull = false,
-      }: {
-        readonly hashes?: readonly string[];
-        readonly resumeToken?: string;
-        readonly caller?: string;
-        readonly likelySource?: string;
-        readonly stub?: CallerStub;
-        readonly isFull?: boolean;
-      } = {},
+      { hashes = [], stub = new CallerStub(), isFull = false, ...more }: OpenOptions = {},
     ): CallerStub {
       const toTarget = (kind: "id" | "hash") => (value: string) => ({ network: mainnet, kind, value, isFull });
       const targets = [...ids.map(toTarget("id")), ...hashes.map(toTarget("hash"))];
-      stub.watch = watcher.open({ targets, resumeToken, likelySource, caller }, stub);
+      stub.watch = watcher.open({ targets, resumeToken: "", likelySource: "", caller: "me", ...more }, stub);
       if (stub.ending !== "open") stub.watch.onEnd();
       return stub;
     },
