@@ -1,9 +1,8 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RpcCall } from "../../../../src/chain/chain-client.js";
 import { EndpointCallBudget } from "../../../../src/chain/endpoints/call-budget.js";
-import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import { answerStatus, healthy, never, startPool, until } from "../support/rpc-node-stub.js";
 
-const never = new AbortController().signal;
 const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Creates the budget of one endpoint under a clock that `advance` moves. */
@@ -73,17 +72,6 @@ describe("a budget of calls per second", () => {
     expect(sent.length).toBeGreaterThanOrEqual(10 * 20 - 20);
   });
 
-  test("counts a batch as the calls in it", async () => {
-    const { send, sent, advance } = create(20);
-    await send(60);
-    const next = send();
-    await advance(2_000);
-    expect(sent).toHaveLength(1);
-    await advance(600);
-    await next;
-    expect(sent.map(({ calls }) => calls)).toEqual([60, 1]);
-  });
-
   test("refuses at once what would wait for more than 5 s, and says what to do", async () => {
     const { send, limited, advance } = create(20);
     await send(150);
@@ -96,15 +84,17 @@ describe("a budget of calls per second", () => {
     expect(limited).toEqual(["refused", "waited"]);
   });
 
-  test("does not send for a caller that leaves the queue, and others move up", async () => {
+  test("counts a batch as the calls in it, and does not send for a caller that leaves the queue", async () => {
     const { send, sent, advance } = create(20);
     await send(60);
     const caller = new AbortController();
     const left = send(10, false, caller.signal).catch((error: Error) => error.message);
     const next = send();
     caller.abort();
-    await advance(2_600);
+    await advance(2_000);
     expect(await left).toBe("has left");
+    expect(sent).toHaveLength(1);
+    await advance(600);
     await next;
     expect(sent.map(({ calls }) => calls)).toEqual([60, 1]);
   });
@@ -150,55 +140,51 @@ describe("a budget of calls per second", () => {
 });
 
 describe("a pool with a budget", () => {
+  const batchOf = (count: number) => Array<string>(count).fill("eth_call");
+
   test("prefers the endpoint that has calls left, and refuses when none has", async () => {
-    const nodes = [await startRpcNodeStub(), await startRpcNodeStub()];
     const limited: string[] = [];
-    const { send, client } = createPoolOn(nodes, {
+    const { nodes, send, batch, getLogs } = await startPool([{}, {}], {
       callsPerSecond: 20,
       onBudgetLimited: (endpoint, outcome) => limited.push(`${endpoint.slice(0, -7)} ${outcome}`),
     });
-    const batch = (): Promise<unknown> =>
-      client.sendBatch(Array<RpcCall>(200).fill({ method: "eth_call", params: [] }), never);
-    await batch();
-    await batch();
-    expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 1]);
+    const countRequests = () => nodes.map(({ requests }) => requests.length);
+    await batch(...batchOf(200));
+    await batch(...batchOf(200));
+    expect(countRequests()).toEqual([1, 1]);
     await expect(send()).rejects.toMatchObject({ ...exhausted, message: expect.stringContaining("optimism") });
-    await expect(
-      client.getLogs({ filter: { address: "0x", topics: [] }, range: { from: 1, to: 2 }, newestFirst: true }, never),
-    ).rejects.toMatchObject(exhausted);
+    await expect(getLogs({ range: { from: 1, to: 2 }, newestFirst: true })).rejects.toMatchObject(exhausted);
     // A log search is refused together with the read of the chain id beside it.
     expect(limited).toHaveLength(3);
-    expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 1]);
+    expect(countRequests()).toEqual([1, 1]);
   });
 
   test("asks an endpoint whose circuit breaker is open rather than one that would refuse", async () => {
-    const [exhaustedNode, failingNode] = [await startRpcNodeStub(), await startRpcNodeStub()];
-    const { send, client, pool, clock } = createPoolOn([failingNode, exhaustedNode], { callsPerSecond: 20 });
-    failingNode.intercept = ({ response }) => Boolean(response.writeHead(503).end());
+    const { nodes, send, batch, states, clock } = await startPool([{ intercept: answerStatus(503) }, {}], {
+      callsPerSecond: 20,
+    });
     for (let round = 0; round < 5; round += 1) {
       await send("eth_gasPrice");
       clock.ms += 1_000;
     }
-    expect(pool.state().endpoints).toMatchObject([{ state: "failing" }, { state: "ok" }]);
-    failingNode.intercept = () => false;
-    await client.sendBatch(Array<RpcCall>(200).fill({ method: "eth_call", params: [] }), never);
-    const before = failingNode.requests.length;
+    expect(states()).toEqual(["failing", "ok"]);
+    nodes[0].intercept = healthy;
+    await batch(...batchOf(200));
+    const before = nodes[0].requests.length;
     expect(await send()).toBe("0x1");
-    expect(failingNode.requests.length).toBe(before + 1);
+    expect(nodes[0].requests.length).toBe(before + 1);
   });
 
   test("reads no heads while callers use it up", async () => {
-    const nodes = [await startRpcNodeStub(), await startRpcNodeStub()];
-    const { send, client, clock } = createPoolOn(nodes, { callsPerSecond: 20, maxBytes: 1_000_000 });
-    const countHeadRequests = (): number[] => nodes.map(({ headRequests }) => headRequests);
-    const batch = Array<RpcCall>(500).fill({ method: "eth_call", params: [] });
-    await client.sendBatch(batch, never);
-    await client.sendBatch(batch, never);
-    await vi.waitFor(() => expect(countHeadRequests()).toEqual([1, 1]), { timeout: 60_000 });
+    const { nodes, send, batch, clock } = await startPool([{}, {}], { callsPerSecond: 20, maxBytes: 1_000_000 });
+    const countHeadReads = (): number[] => nodes.map(({ headRequests }) => headRequests);
+    await batch(...batchOf(500));
+    await batch(...batchOf(500));
+    await until(() => expect(countHeadReads()).toEqual([1, 1]));
     clock.ms += 12_000;
     await expect(send()).rejects.toMatchObject(exhausted);
     clock.ms += 30_000;
     await send();
-    await vi.waitFor(() => expect(countHeadRequests()).toEqual([2, 2]), { timeout: 60_000 });
+    await until(() => expect(countHeadReads()).toEqual([2, 2]));
   });
 });

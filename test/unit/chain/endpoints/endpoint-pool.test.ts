@@ -2,68 +2,42 @@ import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
 import { RevertError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { sendJson } from "../../../support/stubs/http-stub.js";
-import { logFilter } from "../support/log-chain-stub.js";
-import { createPoolOn, type RpcNodeStub, startRpcNodeStub, UNAVAILABLE_ERROR } from "../support/rpc-node-stub.js";
-
-const hang = { intercept: () => true } satisfies Partial<RpcNodeStub>;
-const answering = (status: number, headers = {}) =>
-  ({
-    intercept: ({ response }) => {
-      response.writeHead(status, headers).end("{}");
-      return true;
-    },
-  }) satisfies Partial<RpcNodeStub>;
-const saying =
-  (body: unknown): RpcNodeStub["intercept"] =>
-  ({ response }) => {
-    sendJson(response, body);
-    return true;
-  };
-const methods = (node: RpcNodeStub) => node.requests.flat().filter((method) => method !== "eth_chainId");
-const result = (value: string) => ({ respond: () => ({ result: value }) });
+import {
+  answerJson,
+  answerStatus,
+  callsTo,
+  createPoolOn,
+  down,
+  hang,
+  healthy,
+  never,
+  type RpcNodeStub,
+  rejecting,
+  returning,
+  startPool,
+  startRpcNodeStub,
+  UNAVAILABLE_ERROR,
+  until,
+} from "../support/rpc-node-stub.js";
 
 describe("an endpoint pool", () => {
-  test("uses only the first endpoint while it responds", async () => {
-    const [first, second] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))];
-    const { send, failures } = createPoolOn([first, second]);
-    expect(await send()).toBe("0xa");
-    expect(await send()).toBe("0xa");
-    expect([methods(first).length, methods(second).length]).toEqual([2, 0]);
-    expect(failures).toEqual([]);
-  });
-
-  test("returns null as a result", async () => {
-    const { send } = createPoolOn([await startRpcNodeStub({ respond: () => ({ result: null }) })]);
-    expect(await send("eth_getTransactionReceipt")).toBeNull();
-  });
-
   test.each<[string, Partial<RpcNodeStub>, string]>([
-    ["answers 500", answering(500), "answered 500"],
-    ["answers 429", answering(429), "answered 429: too many requests"],
-    ["returns no JSON-RPC", { intercept: saying([]) }, "returned no valid JSON-RPC response"],
-    ["responds to another call", { intercept: saying({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
-    [
-      "is rate limited",
-      { respond: () => ({ error: { code: -32005, message: "rate limit" } }) },
-      "answered JSON-RPC error -32005",
-    ],
-    [
-      "returns too many bytes",
-      { respond: () => ({ result: `0x${"0".repeat(10_000)}` }) },
-      "answered more than 10000 bytes",
-    ],
+    ["answers 500", { intercept: down }, "answered 500"],
+    ["answers 429", { intercept: answerStatus(429) }, "answered 429: too many requests"],
+    ["returns no JSON-RPC", { intercept: answerJson([]) }, "returned no valid JSON-RPC response"],
+    ["answers another call", { intercept: answerJson({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
+    ["is rate limited", rejecting({ code: -32005, message: "rate limit" }), "answered JSON-RPC error -32005"],
+    ["returns too many bytes", returning(`0x${"0".repeat(10_000)}`), "answered more than 10000 bytes"],
     ["serves another chain", { chainId: 10 }, "serves another chain"],
   ])("fails over to the next endpoint when one %s", async (_, behaviour, problem) => {
-    const nodes = [await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))];
-    const { send, failures } = createPoolOn(nodes);
+    const { send, failures } = await startPool([behaviour, returning("0xb")]);
     expect(await send()).toBe("0xb");
     expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", error: problem }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
   });
 
   test("names only the chain when no endpoint responds", async () => {
-    const refusing = { respond: () => ({ error: { code: 1, message: "secret" } }) };
-    const { send, failures } = createPoolOn([await startRpcNodeStub(refusing)]);
+    const { send, failures } = await startPool([rejecting({ code: 1, message: "secret" })]);
     const error = await send().catch((reason: unknown) => reason);
     expect(error).toMatchObject(UNAVAILABLE_ERROR);
     expect(JSON.stringify([error, (error as Error).cause, failures])).not.toContain("secret");
@@ -76,34 +50,29 @@ describe("an endpoint pool", () => {
     { code: -32603, message: "EVM error InvalidFEOpcode" },
     { code: -32000, message: "gas required exceeds allowance (0)" },
   ])("distinguishes a revert from an endpoint failure: %j", async (error) => {
-    const [first, second] = [await startRpcNodeStub({ respond: () => ({ error }) }), await startRpcNodeStub()];
-    const { send } = createPoolOn([first, second]);
+    const { nodes, send } = await startPool([rejecting(error), {}]);
     // Repeatedly: a revert counts as a successful response.
     for (let round = 0; round < 6; round++) {
       const thrown = await send().catch((reason: unknown) => reason);
       expect(thrown).toBeInstanceOf(RevertError);
       expect(thrown).toMatchObject({ code: error.code, data: error.data });
     }
-    expect(methods(second)).toEqual([]);
+    expect(callsTo(nodes[1])).toEqual([]);
   });
 
   test("does not report a revert for a method that runs no contract", async () => {
-    const error = { code: 3, message: "execution reverted" };
-    const { send } = createPoolOn([
-      await startRpcNodeStub({ respond: () => ({ error }) }),
-      await startRpcNodeStub(result("0xb")),
-    ]);
+    const { send } = await startPool([rejecting({ code: 3, message: "execution reverted" }), returning("0xb")]);
     expect(await send("eth_gasPrice")).toBe("0xb");
   });
 
   test("sends the user info of a URL as a header", async () => {
     const node = await startRpcNodeStub({
-      intercept: ({ calls, response }) => {
+      intercept({ calls: [chainId, call], response }) {
         const { authorization } = response.req.headers;
-        sendJson(
-          response,
-          calls.map(({ id, method }) => ({ id, result: method === "eth_chainId" ? "0x1" : authorization })),
-        );
+        sendJson(response, [
+          { id: chainId?.id, result: "0x1" },
+          { id: call?.id, result: authorization },
+        ]);
         return true;
       },
     });
@@ -114,16 +83,15 @@ describe("an endpoint pool", () => {
 
 describe("a read", () => {
   test("is sent at most three times, to different endpoints first", async () => {
-    const nodes = await Promise.all([1, 2, 3, 4].map(() => startRpcNodeStub(answering(500))));
-    await expect(createPoolOn(nodes).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    const { nodes, send } = await startPool([1, 2, 3, 4].map(() => ({ intercept: down })));
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     // The batch with the chain id is rejected; then the chain id alone is read, which fails too.
-    expect(nodes.map((node) => methods(node).length)).toEqual([1, 1, 1, 0]);
+    expect(nodes.map((node) => callsTo(node).length)).toEqual([1, 1, 1, 0]);
   });
 
   test("retries the same endpoint after a random delay when there is no other", async () => {
-    const node = await startRpcNodeStub();
     const delays: number[] = [];
-    const { send } = createPoolOn([node], {
+    const { nodes, send } = await startPool([{}], {
       random: () => 0.9,
       async sleep(ms, signal, purpose) {
         if (purpose === "retry") delays.push(ms);
@@ -131,105 +99,95 @@ describe("a read", () => {
       },
     });
     await send();
-    Object.assign(node, answering(500));
+    nodes[0].intercept = down;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(methods(node)).toHaveLength(4);
+    expect(callsTo(nodes[0])).toHaveLength(4);
     expect(delays).toEqual([90, 180]);
   });
 
   test("succeeds when the retry does", async () => {
-    let count = 0;
-    const respond = () => {
-      count += 1;
-      return count === 1 ? { error: { code: -32603, message: "header not found" } } : { result: "0x5" };
-    };
-    expect(await createPoolOn([await startRpcNodeStub({ respond })]).send()).toBe("0x5");
+    const answers = [{ error: { code: -32603, message: "header not found" } }, { result: "0x5" }];
+    const { send } = await startPool([{ respond: () => answers.shift() ?? { result: "0x6" } }]);
+    expect(await send()).toBe("0x5");
   });
 
   test.each([400, 401, 403, 404])("does not retry an endpoint that responds with %i", async (status) => {
-    const node = await startRpcNodeStub();
-    const { send } = createPoolOn([node]);
+    const { nodes, send } = await startPool([{}]);
     await send();
-    Object.assign(node, answering(status));
+    nodes[0].intercept = answerStatus(status);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(methods(node)).toHaveLength(2);
+    expect(callsTo(nodes[0])).toHaveLength(2);
   });
 
   test("that searches has no hedge, and no retry at the same endpoint", async () => {
-    const [slow, other] = [await startRpcNodeStub({ respond: () => ({ result: [] }) }), await startRpcNodeStub()];
-    const { send, hedges } = createPoolOn([slow, other]);
+    const { nodes, send, hedges } = await startPool([returning([]), {}]);
+    const [slow, other] = nodes;
     hedges.areDue = true;
     await send("eth_getLogs");
     slow.delayMs = 150;
     expect(await send("eth_getLogs")).toEqual([]);
-    slow.respond = () => ({ error: { code: -32005, message: "too many" } });
-    other.respond = slow.respond;
+    for (const node of nodes) Object.assign(node, rejecting({ code: -32005, message: "too many" }));
     await expect(send("eth_getLogs")).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect([methods(slow).length, methods(other).length]).toEqual([3, 1]);
+    expect([callsTo(slow).length, callsTo(other).length]).toEqual([3, 1]);
   });
 
   test("that searches avoids an endpoint that has just failed", async () => {
     const respond: RpcNodeStub["respond"] = ({ method }) => ({ result: method === "eth_getLogs" ? [] : "0x1" });
-    const [first, second] = [await startRpcNodeStub({ respond }), await startRpcNodeStub({ respond })];
-    const { client, send } = createPoolOn([first, second]);
-    const search = () =>
-      client.getLogs(
-        { filter: { address: "0x1", topics: [] }, range: { from: 1, to: 9 } },
-        new AbortController().signal,
-      );
-    await search();
-    first.intercept = answering(500).intercept;
+    const { nodes, getLogs, send } = await startPool([{ respond }, { respond }]);
+    const [first, second] = nodes;
+    const range = { from: 1, to: 9 };
+    await getLogs({ range });
+    first.intercept = down;
     await send();
-    const before = methods(first).length;
-    await search();
-    expect(methods(first)).toHaveLength(before);
-    expect(methods(second)).toEqual(["eth_call", "eth_getLogs"]);
-    first.intercept = () => false;
+    const before = callsTo(first).length;
+    await getLogs({ range });
+    expect(callsTo(first)).toHaveLength(before);
+    expect(callsTo(second)).toEqual(["eth_call", "eth_getLogs"]);
+    first.intercept = healthy;
     await send();
-    await search();
-    expect(methods(first).slice(before)).toEqual(["eth_call", "eth_getLogs"]);
+    await getLogs({ range });
+    expect(callsTo(first).slice(before)).toEqual(["eth_call", "eth_getLogs"]);
   });
 
   test("ends at once when its caller leaves, without counting as a failure", async () => {
-    const [first, second] = [await startRpcNodeStub(), await startRpcNodeStub()];
-    const { send, failures } = createPoolOn([first, second]);
+    const { nodes, send, failures } = await startPool([{}, {}]);
+    const [first, second] = nodes;
     await send();
-    Object.assign(first, hang);
+    first.intercept = hang;
     for (let round = 0; round < 6; round++) {
       const leaving = new AbortController();
       const rejected = expect(send("eth_call", leaving.signal)).rejects.toMatchObject(UNAVAILABLE_ERROR);
-      await expect.poll(() => first.requests.length).toBe(2 + round);
+      await until(() => expect(first.requests).toHaveLength(2 + round));
       leaving.abort();
       await rejected;
     }
     expect(failures).toEqual([]);
-    first.intercept = () => false;
+    first.intercept = healthy;
     await send();
-    expect(methods(second)).toEqual([]);
-    await expect.poll(() => first.abortedRequests).toBe(6);
+    expect(callsTo(second)).toEqual([]);
+    await until(() => expect(first.abortedRequests).toBe(6));
   });
 
   test.each([
-    ["counts as a failure when the endpoint had more time than it needs", 1_500, ["did not answer in time"]],
-    ["counts as none when it had less", 1_499, []],
-  ])("that ends without a response %s", async (_, ms, expected) => {
-    const node = await startRpcNodeStub();
-    const { pool, send, clock, failures } = createPoolOn([node]);
+    ["counts as a failure when the endpoint had more time than it needs", 1_500, ["did not answer in time"], "failing"],
+    ["counts as none when it had less", 1_499, [], "ok"],
+  ])("that ends without a response %s", async (_, ms, errors, state) => {
+    const { nodes, states, send, clock, failures } = await startPool([{}]);
     await send();
-    Object.assign(node, hang);
+    nodes[0].intercept = hang;
     const leaving = new AbortController();
     const request = send("eth_call", leaving.signal);
-    await vi.waitFor(() => expect(node.requests).toHaveLength(2), { timeout: 60_000 });
+    await until(() => expect(nodes[0].requests).toHaveLength(2));
     clock.ms += ms;
     leaving.abort();
     await expect(request).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(failures.map(({ error }) => error)).toEqual(expected);
-    expect(pool.state().endpoints[0]?.state).toBe(expected.length > 0 ? "failing" : "ok");
+    expect(failures.map(({ error }) => error)).toEqual(errors);
+    expect(states()).toEqual([state]);
   });
 
   test("is repeated beside the late attempt, which is not cut off", async () => {
-    const node = await startRpcNodeStub();
-    const { send, hedges, failures } = createPoolOn([node]);
+    const { nodes, send, hedges, failures } = await startPool([{}]);
+    const [node] = nodes;
     await send();
     const late: (() => void)[] = [];
     node.intercept = ({ calls: [call], response }) =>
@@ -237,24 +195,23 @@ describe("a read", () => {
     hedges.areDue = true;
     hedges.isPatienceOver = true;
     const repeated = send();
-    await vi.waitFor(() => expect(late).toHaveLength(5), { timeout: 60_000 });
+    await until(() => expect(late).toHaveLength(5));
     expect(node.abortedRequests).toBe(0);
     late[0]?.();
     expect(await repeated).toBe("0xa");
-    await vi.waitFor(() => expect(node.abortedRequests).toBe(4), { timeout: 60_000 });
+    await until(() => expect(node.abortedRequests).toBe(4));
     expect(failures).toEqual([]);
   });
 
   test("that is repeated at an endpoint which stays silent counts as one failure", async () => {
-    const node = await startRpcNodeStub();
-    const { send, clock, hedges, failures } = createPoolOn([node]);
+    const { nodes, send, clock, hedges, failures } = await startPool([{}]);
     await send();
-    Object.assign(node, hang);
+    nodes[0].intercept = hang;
     hedges.areDue = true;
     hedges.isPatienceOver = true;
     const leaving = new AbortController();
     const read = send("eth_call", leaving.signal);
-    await vi.waitFor(() => expect(methods(node)).toHaveLength(1 + 5), { timeout: 60_000 });
+    await until(() => expect(callsTo(nodes[0])).toHaveLength(1 + 5));
     clock.ms += 2_000;
     leaving.abort();
     await expect(read).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -262,17 +219,14 @@ describe("a read", () => {
   });
 
   test("of a caller that has already left is not sent", async () => {
-    const node = await startRpcNodeStub();
-    await expect(createPoolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(node.requests).toEqual([]);
+    const { nodes, send } = await startPool([{}]);
+    await expect(send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    expect(nodes[0].requests).toEqual([]);
   });
 
   test("times out when no connection is made", async () => {
-    const unreachable = new Agent({ connect: () => {} });
-    const { send, failures, clock } = createPoolOn([await startRpcNodeStub()], {
-      dispatcher: unreachable,
-      callerTimeoutMs: 50,
-    });
+    const dispatcher = new Agent({ connect: () => {} });
+    const { send, failures, clock } = await startPool([{}], { dispatcher, callerTimeoutMs: 50 });
     const request = send();
     clock.ms += 50;
     await expect(request).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -282,19 +236,18 @@ describe("a read", () => {
   test("is neither retried nor counted as a failure once the pool closes", async () => {
     const closing = new AbortController();
     const dispatcher = new Agent();
-    const node = await startRpcNodeStub(hang);
-    const { send, failures } = createPoolOn([node], { closing: closing.signal, dispatcher });
+    const { nodes, send, failures } = await startPool([{ intercept: hang }], { closing: closing.signal, dispatcher });
     const pending = send();
-    await vi.waitFor(() => expect(node.requests).toHaveLength(1), { timeout: 60_000 });
+    await until(() => expect(nodes[0].requests).toHaveLength(1));
     closing.abort();
     await dispatcher.destroy();
     await expect(pending).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(failures).toEqual([]);
-    expect(node.requests).toHaveLength(1);
+    expect(nodes[0].requests).toHaveLength(1);
   });
 
   test("leaves no listener on a long-lived signal", async () => {
-    const { send } = createPoolOn([await startRpcNodeStub()]);
+    const { send } = await startPool([{}]);
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
     for (let round = 0; round < 3; round++) await send("a", signal);
@@ -308,28 +261,24 @@ describe("log searches", () => {
   /** Starts a node that holds back its responses until the test sends them. */
   async function startHoldingNode() {
     const held: (() => void)[] = [];
-    const node = await startRpcNodeStub();
-    const pool = createPoolOn([node]);
+    const pool = await startPool([{}]);
     await pool.send();
+    const [node] = pool.nodes;
     node.requests.length = 0;
-    node.intercept = ({ calls, response }) => {
-      if (calls[0]?.method !== "eth_getLogs") return false;
-      held.push(() => sendJson(response, { id: calls[0]?.id, result: [] }));
-      return true;
-    };
-    const search = (signal = new AbortController().signal) => pool.client.getLogs({ filter: logFilter, range }, signal);
-    return { node, held, search, ...pool };
+    node.intercept = ({ calls: [call], response }) =>
+      call?.method === "eth_getLogs" && held.push(() => sendJson(response, { id: call.id, result: [] })) > 0;
+    return { ...pool, node, held, search: (signal = never) => pool.getLogs({ range }, signal) };
   }
 
   test("run 32 at a time, queue beyond that, and block no other reads", async () => {
     const { node, held, search, send } = await startHoldingNode();
     const all = Array.from({ length: 80 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(32), { timeout: 60_000 });
+    await until(() => expect(held).toHaveLength(32));
     expect(await send("eth_gasPrice")).toBe("0x1");
-    expect(methods(node)).toHaveLength(33);
+    expect(callsTo(node)).toHaveLength(33);
     for (const expected of [64, 80]) {
       for (const respond of held.slice(-32)) respond();
-      await vi.waitFor(() => expect(held).toHaveLength(expected), { timeout: 60_000 });
+      await until(() => expect(held).toHaveLength(expected));
     }
     for (const respond of held.slice(-16)) respond();
     expect(await Promise.all(all)).toEqual(Array(80).fill({ result: [], range }));
@@ -338,16 +287,12 @@ describe("log searches", () => {
   test("that did not start in time fail and do not start later", async () => {
     const { held, search } = await startHoldingNode();
     const some = Array.from({ length: 32 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(32), { timeout: 60_000 });
+    await until(() => expect(held).toHaveLength(32));
     const leaving = new AbortController();
     const late = [search(leaving.signal), search(AbortSignal.abort())];
     leaving.abort();
-    for (const each of late) {
-      await expect(each).rejects.toMatchObject({
-        reason: "UPSTREAM_UNAVAILABLE",
-        message: "the logs of optimism could not be searched in time",
-      });
-    }
+    const message = "the logs of optimism could not be searched in time";
+    for (const each of late) await expect(each).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message });
     for (const answer of held) answer();
     await Promise.all(some);
     expect(held).toHaveLength(32);

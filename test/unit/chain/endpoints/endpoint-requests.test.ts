@@ -1,155 +1,136 @@
 import { describe, expect, test } from "vitest";
 import type { EndpointRequest } from "../../../../src/chain/endpoints/endpoint.js";
-import { sendJson } from "../../../support/stubs/http-stub.js";
-import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import {
+  answerJson,
+  answerStatus,
+  disconnect,
+  hang,
+  healthy,
+  never,
+  type RpcNodeStub,
+  rejecting,
+  returning,
+  startPool,
+} from "../support/rpc-node-stub.js";
 
-/** Creates a pool that records its HTTP requests. */
-function createObservedPool(nodes: readonly RpcNodeStub[], options: Parameters<typeof createPoolOn>[1] = {}) {
+/** Starts an endpoint, and records the HTTP requests to it. */
+async function startObserved(behaviour: Partial<RpcNodeStub> = {}, options: Parameters<typeof startPool>[1] = {}) {
   const requests: (EndpointRequest & { outcome: string })[] = [];
-  const pool = createPoolOn(nodes, {
-    onEndpointRequest: (request) => (outcome) => {
-      requests.push({ ...request, outcome });
-    },
+  const pool = await startPool([behaviour], {
+    onEndpointRequest: (request) => (outcome) => void requests.push({ ...request, outcome }),
     ...options,
   });
   const outcomes = (): string[] => requests.map(({ method, outcome }) => `${method} ${outcome}`);
   return { ...pool, requests, outcomes };
 }
 
-const failing = (status: number): Partial<RpcNodeStub> => ({
-  intercept: ({ response }) => Boolean(response.writeHead(status).end()),
-});
+const UNAVAILABLE = { reason: "UPSTREAM_UNAVAILABLE" };
+const refuseBatch = answerJson({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
+const rejectingBatches: Partial<RpcNodeStub> = { intercept: (request) => request.isBatch && refuseBatch(request) };
 
 describe("the observer of HTTP requests", () => {
   test("receives method, number of calls and outcome", async () => {
-    const { requests, send, clock } = createObservedPool([await startRpcNodeStub()]);
+    const { requests, send, clock } = await startObserved();
     await send("eth_gasPrice");
     await send("eth_gasPrice");
     clock.ms += 1_000;
     await send("eth_gasPrice");
-    expect(requests.map(({ method, calls, outcome }) => [method, calls, outcome])).toEqual([
+    const endpoint = expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/);
+    expect(requests).toMatchObject([
       // In a batch with the chain id, which is read again after 250 ms.
-      ["batch", 2, "ok"],
-      ["eth_gasPrice", 1, "ok"],
-      ["batch", 2, "ok"],
+      { endpoint, method: "batch", calls: 2, outcome: "ok" },
+      { endpoint, method: "eth_gasPrice", calls: 1, outcome: "ok" },
+      { endpoint, method: "batch", calls: 2, outcome: "ok" },
     ]);
-    expect(new Set(requests.map(({ endpoint }) => endpoint))).toEqual(
-      new Set([expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/)]),
-    );
   });
 
-  test.each<[string, Partial<RpcNodeStub>, string]>([
-    ["http_error", failing(403), "batch http_error"],
-    ["timeout", { intercept: () => true }, "batch timeout"],
-    ["wrong_chain", { chainId: 10 }, "batch wrong_chain"],
-    ["invalid_response", { intercept: ({ response }) => Boolean(response.end("no JSON")) }, "batch invalid_response"],
-    ["invalid_response", { respond: () => ({ result: 7 }) }, "batch invalid_response"],
-    ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
-    ["rpc_error", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch rpc_error"],
-  ])("%s: %j", async (_, behaviour, expected) => {
-    const options = expected === "batch timeout" ? { callerTimeoutMs: 50 } : {};
-    const { outcomes, send } = createObservedPool([await startRpcNodeStub(behaviour)], options);
-    await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    expect(outcomes()[0]).toBe(expected);
+  test.each<[string, Partial<RpcNodeStub>]>([
+    ["http_error", { intercept: answerStatus(403) }],
+    ["timeout", { intercept: hang }],
+    ["wrong_chain", { chainId: 10 }],
+    ["invalid_response", { intercept: ({ response }) => Boolean(response.end("no JSON")) }],
+    ["invalid_response", returning(7)],
+    ["network_error", { intercept: disconnect }],
+    ["rpc_error", rejecting({ code: -32005, message: "rate limit" })],
+  ])("receives the outcome %s: %j", async (outcome, behaviour) => {
+    const { outcomes, send } = await startObserved(behaviour, outcome === "timeout" ? { callerTimeoutMs: 50 } : {});
+    await expect(send("eth_gasPrice")).rejects.toMatchObject(UNAVAILABLE);
+    expect(outcomes()[0]).toBe(`batch ${outcome}`);
   });
 
-  test("reports a revert as ok", async () => {
-    const { outcomes, send } = createObservedPool([
-      await startRpcNodeStub({ respond: () => ({ error: { code: 3, message: "execution reverted" } }) }),
-    ]);
+  test("receives a revert as ok", async () => {
+    const { outcomes, send } = await startObserved(rejecting({ code: 3, message: "execution reverted" }));
     await expect(send()).rejects.toThrow("execution reverted");
     expect(outcomes()).toEqual(["batch ok"]);
   });
 
-  test("reports a rejected batch as rpc_error, though its calls succeed separately", async () => {
-    const node = await startRpcNodeStub({
-      intercept: ({ isBatch, response }) => {
-        if (isBatch) sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
-        return isBatch;
-      },
-    });
-    const { outcomes, send } = createObservedPool([node]);
+  test("receives a rejected batch as rpc_error, though its calls succeed separately", async () => {
+    const { outcomes, send } = await startObserved(rejectingBatches);
     await send("eth_gasPrice");
     expect(outcomes()).toEqual(["batch rpc_error", "eth_chainId ok", "eth_gasPrice ok"]);
   });
 
-  test("reports aborted when the caller left before the response", async () => {
+  test("receives aborted when the caller left before the response", async () => {
     const leaving = new AbortController();
-    const node = await startRpcNodeStub({
+    const { outcomes, send } = await startObserved({
       intercept: () => {
         leaving.abort();
         return true;
       },
     });
-    const { outcomes, send } = createObservedPool([node]);
-    await expect(send("eth_gasPrice", leaving.signal)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    await expect(send("eth_gasPrice", leaving.signal)).rejects.toMatchObject(UNAVAILABLE);
     expect(outcomes()).toEqual(["batch aborted"]);
   });
 
   test("receives one request for an endpoint of another chain", async () => {
-    const node = await startRpcNodeStub({
+    const rejectBatch = answerStatus(400);
+    const { nodes, outcomes, send } = await startObserved({
       chainId: 10,
-      intercept: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),
+      intercept: (request) => request.isBatch && rejectBatch(request),
     });
-    const { outcomes, send } = createObservedPool([node]);
-    await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    await expect(send("eth_gasPrice")).rejects.toMatchObject(UNAVAILABLE);
     expect(outcomes().slice(0, 2)).toEqual(["batch http_error", "eth_chainId wrong_chain"]);
-    expect(node.requests.flat().filter((method, place) => method === "eth_gasPrice" && place > 1)).toEqual([]);
+    expect(nodes[0].requests.flat().filter((method, place) => method === "eth_gasPrice" && place > 1)).toEqual([]);
   });
 });
 
 describe("the observer of one call", () => {
-  const rejectingBatches = {
-    intercept: ({ isBatch, response }) => {
-      if (isBatch) sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
-      return isBatch;
-    },
-  } satisfies Partial<RpcNodeStub>;
-  const never = new AbortController().signal;
+  const refusal = new Error("refused");
+  const onRequest = () => {
+    throw refusal;
+  };
 
   test.each<[string, Partial<RpcNodeStub>]>([
     ["in a batch with the chain id", {}],
     ["beside the read of the chain id", rejectingBatches],
-    ["with retries", failing(503)],
+    ["with retries", { intercept: answerStatus(503) }],
   ])("is called before each HTTP request: %s", async (_, behaviour) => {
-    const node = await startRpcNodeStub(behaviour);
-    const { client } = createPoolOn([node]);
+    const { client, nodes } = await startPool([behaviour]);
     for (const round of [1, 2]) {
       let count = 0;
       await client.send("eth_gasPrice", [], never, { onRequest: () => count++ }).catch(() => {});
       expect(count, `round ${round}`).toBeGreaterThan(0);
-      expect(node.requests).toHaveLength(count);
-      node.requests.length = 0;
+      expect(nodes[0].requests.splice(0)).toHaveLength(count);
     }
   });
 
   test("prevents the request by throwing, which is no failure of the endpoint", async () => {
-    const node = await startRpcNodeStub();
-    const { client, pool, failures, send } = createPoolOn([node]);
-    const refusal = new Error("refused");
-    const refuse = () => {
-      throw refusal;
-    };
+    const { nodes, client, states, failures, send } = await startPool([{}]);
     for (let round = 0; round < 10; round += 1) {
-      await expect(client.send("eth_gasPrice", [], never, { onRequest: refuse })).rejects.toBe(refusal);
+      await expect(client.send("eth_gasPrice", [], never, { onRequest })).rejects.toBe(refusal);
     }
-    expect(node.requests).toEqual([]);
-    expect(failures).toEqual([]);
+    expect([nodes[0].requests, failures]).toEqual([[], []]);
     expect(await send("eth_gasPrice")).toBe("0x1");
-    expect(pool.state().endpoints).toMatchObject([{ state: "ok" }]);
+    expect(states()).toEqual(["ok"]);
   });
 
   test("that refuses the probe of an open circuit breaker leaves it to the next request", async () => {
-    const node = await startRpcNodeStub(failing(503));
-    const { client, pool, clock, send } = createPoolOn([node]);
+    const { nodes, client, pool, clock, send } = await startPool([{ intercept: answerStatus(503) }]);
     for (let round = 0; round < 5; round += 1) await send("eth_gasPrice").catch(() => {});
     expect(pool.state().endpoints).toMatchObject([{ state: "failing", failure: "answered 503" }]);
-    node.intercept = () => false;
+    nodes[0].intercept = healthy;
     clock.ms += 60_000;
-    const refuse = () => {
-      throw new Error("refused");
-    };
-    await expect(client.send("eth_gasPrice", [], never, { onRequest: refuse })).rejects.toThrow("refused");
+    await expect(client.send("eth_gasPrice", [], never, { onRequest })).rejects.toBe(refusal);
     await send("eth_gasPrice");
     expect(pool.state().endpoints).toMatchObject([{ state: "ok" }]);
   });

@@ -8,9 +8,8 @@ import {
   tooManyRequestsError,
   UpstreamBudget,
 } from "../../../../src/chain/endpoints/upstream-budget.js";
-import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import { hang, holdResponses, returning, startPool, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
-const hang = { intercept: () => true };
 const OVERLOADED = { reason: "OVERLOADED", retryAfterSeconds: 1 };
 const CALLERS = 10_000;
 
@@ -21,7 +20,7 @@ function fill(budget: UpstreamBudget, endpoint: string): void {
 
 describe("the budget of requests in flight", () => {
   test("bounds what ten thousand callers send to endpoints that hang, over all chains", async () => {
-    const node = await startRpcNodeStub(hang);
+    const node = await startRpcNodeStub({ intercept: hang });
     const slugs = ["ethereum", "optimism", "arbitrum", "polygon"];
     const chains = new ChainClients({
       networks: { mainnet: new Map(slugs.map((slug) => [slug, { chainId: 1, urls: [`${node.url}/${slug}`] }])) },
@@ -55,18 +54,13 @@ describe("the budget of requests in flight", () => {
 
   test("sends a read to the next endpoint of the chain when the first has its share", async () => {
     const upstreamBudget = new UpstreamBudget();
-    const nodes = [await startRpcNodeStub(), await startRpcNodeStub({ respond: () => ({ result: "0xb" }) })];
-    const { client, pool, send } = createPoolOn(nodes, { upstreamBudget });
+    const { getLogs, pool, send } = await startPool([{}, returning("0xb")], { upstreamBudget });
     const [first, second] = pool.state().endpoints.map(({ endpoint }) => endpoint);
     fill(upstreamBudget, first ?? "");
     expect(await send()).toBe("0xb");
     fill(upstreamBudget, second ?? "");
     await expect(send()).rejects.toMatchObject(OVERLOADED);
-    const logs = client.getLogs(
-      { filter: { address: "0x1", topics: [] }, range: { from: 1, to: 9 } },
-      new AbortController().signal,
-    );
-    await expect(logs).rejects.toMatchObject(OVERLOADED);
+    await expect(getLogs({ range: { from: 1, to: 9 } })).rejects.toMatchObject(OVERLOADED);
   });
 
   test("does not end a read whose hedge gets no place", async () => {
@@ -80,12 +74,8 @@ describe("the budget of requests in flight", () => {
       }
     }
     const upstreamBudget = new RefusingBudget();
-    let respond = (): void => {};
-    const ready = new Promise<void>((resolve) => {
-      respond = resolve;
-    });
-    const nodes = [await startRpcNodeStub({ ready }), await startRpcNodeStub()];
-    const { pool, send, hedges, failures } = createPoolOn(nodes, { upstreamBudget });
+    const { nodes, pool, send, hedges, failures } = await startPool([{}, {}], { upstreamBudget });
+    const respond = holdResponses(nodes[0]);
     hedges.areDue = true;
     refusedEndpoint = pool.state().endpoints[1]?.endpoint;
     const read = send();
@@ -102,21 +92,16 @@ describe("the budget of response bytes", () => {
     const largest = 16 * 1024 * 1024;
     // Each sends a part of a long response and never completes it.
     const part = Buffer.alloc(3 * 1024 * 1024, " ");
-    const nodes = [
-      await startRpcNodeStub({ intercept: ({ response }) => response.write(part) || true }),
-      await startRpcNodeStub({ respond: () => ({ result: "0xb" }) }),
-    ];
     const dispatcher = new Agent({ maxResponseSize: largest });
-    const { send, failures } = createPoolOn(nodes, { dispatcher, maxBytes: largest });
+    const { send, failures } = await startPool(
+      [{ intercept: ({ response }) => response.write(part) || true }, returning("0xb")],
+      { dispatcher, maxBytes: largest },
+    );
     const leaving = new AbortController();
     const half = MAX_RESPONSE_MEMORY_BYTES / 2;
     const answers: unknown[] = [];
-    for (let index = 0; index < 16; index += 1) {
-      send("eth_call", leaving.signal).then(
-        (answer) => answers.push(answer),
-        () => {},
-      );
-    }
+    const collect = async () => answers.push(await send("eth_call", leaving.signal));
+    for (let index = 0; index < 16; index += 1) collect().catch(() => {});
     // The other endpoint answers those whose attempt has failed.
     while (answers.length < 16 - half / part.length) await nextTurn();
     expect(new Set(answers)).toEqual(new Set(["0xb"]));

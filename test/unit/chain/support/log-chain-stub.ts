@@ -32,6 +32,15 @@ export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
 }
 
+/** Creates a client of a chain that rejects all but what it is given. */
+export const createClientStub = (methods: Partial<ChainClient>): ChainClient => ({
+  slug: "optimism",
+  send: () => Promise.reject(new Error("no single calls")),
+  sendBatch: () => Promise.reject(new Error("no batches")),
+  getLogs: () => Promise.reject(new Error("no logs")),
+  ...methods,
+});
+
 /** Creates a chain with logs in some blocks, whose only endpoint searches at most `maxLogBlocks` blocks per request. */
 export function createLogChainStub(
   blocks: readonly number[],
@@ -44,19 +53,12 @@ export function createLogChainStub(
     pages: [] as BlockRange[],
     concurrent: 0,
     maxConcurrent: 0,
-    headReads: 0,
     /** Delays a search until it resolves. */
     hold: (_: BlockRange): Promise<void> => Promise.resolve(),
     abortedSearches: 0,
   };
-  const client: ChainClient = {
-    slug: "optimism",
-    async send(method) {
-      if (method !== "eth_getBlockByNumber") throw new Error(`unexpected ${method}`);
-      state.headReads += 1;
-      return createHeader(state.head);
-    },
-    sendBatch: () => Promise.reject(new Error("no batches")),
+  const client = createClientStub({
+    send: async () => createHeader(state.head),
     async getLogs({ range: { from, to }, newestFirst = false }, signal) {
       const width = to - from + 1;
       if (width > state.maxLogBlocks && to === Number.POSITIVE_INFINITY) return undefined;
@@ -81,6 +83,6 @@ export function createLogChainStub(
       const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();
       return { result: found.map((block) => createRpcLog(block)), range };
     },
-  };
+  });
   return { client, state };
 }

@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
-import type { RpcCallResult } from "../../../../src/chain/chain-client.js";
+import { vi } from "vitest";
+import type { LogSearch, LogsResult, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import type { Sleep } from "../../../../src/chain/endpoints/attempts.js";
 import type { EndpointFailure } from "../../../../src/chain/endpoints/endpoint.js";
 import { EndpointPool, type EndpointPoolOptions } from "../../../../src/chain/endpoints/endpoint-pool.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { logFilter } from "./log-chain-stub.js";
 
 export interface NodeCall {
   readonly id: number;
@@ -36,7 +38,47 @@ export interface RpcNodeStub {
   abortedRequests: number;
 }
 
+type Intercept = RpcNodeStub["intercept"];
+
+/** What nodes do to a request instead of answering it. */
+export const hang: Intercept = () => true;
+export const healthy: Intercept = () => false;
+export const answerStatus =
+  (status: number, headers = {}): Intercept =>
+  ({ response }) =>
+    Boolean(response.writeHead(status, headers).end("{}"));
+export const down = answerStatus(500);
+export const disconnect: Intercept = ({ response }) => Boolean(response.destroy());
+export const answerJson =
+  (body: unknown): Intercept =>
+  ({ response }) => {
+    sendJson(response, body);
+    return true;
+  };
+
+/** Nodes that answer each call by this result or error. */
+export const returning = (result: unknown) => ({ respond: () => ({ result }) });
+export const rejecting = (error: unknown) => ({ respond: () => ({ error }) });
+
+/** Returns the methods that a node was asked for, without those for the chain id and the head. */
+export const callsTo = (node: RpcNodeStub): string[] =>
+  node.requests.flat().filter((method) => method !== "eth_chainId");
+
+/** Holds back the responses of nodes. Returns the function that sends them. */
+export function holdResponses(...nodes: readonly RpcNodeStub[]): () => void {
+  let respond = (): void => {};
+  const ready = new Promise<void>((resolve) => {
+    respond = resolve;
+  });
+  for (const node of nodes) node.ready = ready;
+  return respond;
+}
+
+/** Resolves when a test's condition holds, however long that takes. */
+export const until = (assertion: () => void): Promise<void> => vi.waitFor(assertion, { timeout: 60_000, interval: 5 });
+
 const dispatcher = new Agent();
+export const never = new AbortController().signal;
 
 export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Promise<RpcNodeStub> {
   const stub = closeAfterTest(await startHttpStub((request, response) => void serve(request, response)));
@@ -80,13 +122,8 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
   return node;
 }
 
-/** A clock that a test sets. */
-export interface ManualClock {
-  ms: number;
-}
-
 /** The waits before hedges and other attempts, which never end by time: a slow machine must not cause one. */
-export interface ManualHedges {
+interface ManualHedges {
   /** Whether the waits for a hedge that begin from now on end at once. */
   areDue: boolean;
   /** Whether the waits with a late attempt that begin from now on end at once. */
@@ -96,7 +133,7 @@ export interface ManualHedges {
   readonly sleep: Sleep;
 }
 
-export function createManualHedges(): ManualHedges {
+function createManualHedges(): ManualHedges {
   const hedges: ManualHedges = {
     areDue: false,
     isPatienceOver: false,
@@ -114,7 +151,8 @@ export function createManualHedges(): ManualHedges {
 /** Creates a pool on nodes with a manual clock and manual hedges. No request times out unless a test sets a timeout. */
 export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<EndpointPoolOptions> = {}) {
   const failures: EndpointFailure[] = [];
-  const clock: ManualClock = { ms: 1_000_000 };
+  /** A clock that a test sets. */
+  const clock = { ms: 1_000_000 };
   const hedges = createManualHedges();
   const pool = new EndpointPool({
     slug: "optimism",
@@ -131,20 +169,27 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
     ...options,
   });
   const { client } = pool;
-  const never = new AbortController().signal;
   return {
-    pool,
-    client,
-    failures,
-    clock,
-    hedges,
+    ...{ pool, client, failures, clock, hedges },
+    states: () => pool.state().endpoints.map(({ state }) => state),
     send: (method = "eth_call", signal: AbortSignal = never): Promise<unknown> => client.send(method, [], signal),
     batch: (...methods: string[]): Promise<readonly RpcCallResult[]> =>
       client.sendBatch(
         methods.map((method) => ({ method, params: [] })),
         never,
       ),
+    getLogs: (search: Pick<LogSearch, "range"> & Partial<LogSearch>, signal = never): Promise<LogsResult | undefined> =>
+      client.getLogs({ filter: logFilter, ...search }, signal),
   };
+}
+
+/** Starts nodes that differ from the default in their behaviour, and creates a pool on them. */
+export async function startPool<const T extends readonly Partial<RpcNodeStub>[]>(
+  behaviours: T,
+  options: Partial<EndpointPoolOptions> = {},
+) {
+  const nodes: readonly RpcNodeStub[] = await Promise.all(behaviours.map((behaviour) => startRpcNodeStub(behaviour)));
+  return { ...createPoolOn(nodes, options), nodes: nodes as unknown as { [K in keyof T]: RpcNodeStub } };
 }
 
 export const UNAVAILABLE_ERROR = {
