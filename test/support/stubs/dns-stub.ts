@@ -1,5 +1,6 @@
 import { createSocket } from "node:dgram";
 import type { AddressInfo } from "node:net";
+import ipaddr from "ipaddr.js";
 
 /** A name server on a local port. */
 export interface DnsStub {
@@ -28,7 +29,7 @@ export async function startDnsStub(): Promise<DnsStub> {
     const addresses = records.get(question);
     if (addresses === "silent") return;
     const answers = (addresses ?? []).map((address) => {
-      const data = Buffer.from(addressBytes(address));
+      const data = Buffer.from(ipaddr.parse(address).toByteArray());
       // A pointer to the name in the question; type; class IN; one minute.
       const head = Buffer.from([0xc0, HEADER_BYTES, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
       return Buffer.concat([head, data]);
@@ -58,15 +59,4 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
     offset += 1 + length;
   }
   return { name: labels.join("."), end: offset + 1 };
-}
-
-function addressBytes(address: string): readonly number[] {
-  if (!address.includes(":")) return address.split(".").map(Number);
-  const [left = "", right] = address.split("::");
-  const groupsOf = (text: string): number[] =>
-    text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
-  const head = groupsOf(left);
-  const tail = groupsOf(right ?? "");
-  const groups = [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
-  return groups.flatMap((group) => [group >> 8, group & 0xff]);
 }

@@ -1,7 +1,6 @@
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
-import { connect as connectTcp, createServer, type LookupFunction, Socket } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer, type LookupFunction, Socket } from "node:net";
 import tls from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -13,30 +12,51 @@ import {
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
-import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import { logFilter } from "../support/log-chain-stub.js";
+import {
+  answerStatus,
+  disconnect,
+  hang,
+  never,
+  type RpcNodeStub,
+  rejecting,
+  startRpcNodeStub,
+  UNAVAILABLE_ERROR,
+} from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
 
-const never = new AbortController().signal;
+const MEBIBYTE = 1024 * 1024;
 const by = { caller: "192.0.2.7", signal: never };
 const optimism = { slug: "optimism", chainId: 1 };
-const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "no RPC endpoint of optimism responded" };
+const PUBLIC_ADDRESS = { address: "93.184.216.34", family: 4 };
 
-const opened: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
-  await Promise.all(opened.splice(0).map((each) => each.close()));
 });
 
 function endpoints(options: Partial<CustomEndpointsOptions> = {}) {
   return createSingleEndpoints({ policy: "any", ...options });
 }
 
-async function openAt(url: string, options: Partial<CustomEndpointsOptions> = {}) {
-  const endpoint = await endpoints(options).open(optimism, url, by);
-  opened.push(endpoint);
-  return endpoint;
+const openAt = async (url: string, options: Partial<CustomEndpointsOptions> = {}) =>
+  closeAfterTest(await endpoints(options).open(optimism, url, by));
+
+/** Starts a node that behaves so, and opens it. */
+async function openNode(behaviour: Partial<RpcNodeStub> = {}) {
+  const node = await startRpcNodeStub(behaviour);
+  const { client } = await openAt(node.url);
+  return {
+    node,
+    client,
+    reads: {
+      send: () => client.send("eth_blockNumber", [], never),
+      batch: () => client.sendBatch([{ method: "eth_gasPrice", params: [] }], never),
+      logs: (signal = never) => client.getLogs({ filter: logFilter, range: { from: 1, to: 2 } }, signal),
+    },
+  };
 }
 
 /** Target of a connection. */
@@ -69,10 +89,7 @@ describe("the host name of a custom endpoint", () => {
     const node = await startRpcNodeStub();
     const made = divertTls(node);
     const answers: ResolvedAddress[][] = [
-      [
-        { address: "93.184.216.34", family: 4 },
-        { address: "2606:4700::1111", family: 6 },
-      ],
+      [PUBLIC_ADDRESS, { address: "2606:4700::1111", family: 6 }],
       [{ address: "127.0.0.1", family: 4 }],
     ];
     const checked = answers[0];
@@ -93,7 +110,7 @@ describe("the host name of a custom endpoint", () => {
   test("is rejected when it resolves to a private address the next time", async () => {
     const answers = ["93.184.216.34", "127.0.0.1"].map((address) => [{ address, family: 4 }]);
     const custom = endpoints({ policy: "public", resolveHost: async () => answers.shift() ?? [] });
-    opened.push(await custom.open(optimism, "https://rpc.example.org/", by));
+    closeAfterTest(await custom.open(optimism, "https://rpc.example.org/", by));
     await expect(custom.open(optimism, "https://rpc.example.org/", by)).rejects.toMatchObject({
       reason: "RPC_URL_FORBIDDEN",
     });
@@ -107,7 +124,7 @@ describe("the host name of a custom endpoint", () => {
     }) as never);
     const resolveHost = async () => [{ address: "2606:4700::1111", family: 6 }];
     const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolveHost });
-    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     const given = vi.fn();
     lookups[0]?.("rpc.example.org", {}, given);
     expect(given.mock.calls).toEqual([[null, "2606:4700::1111", 6]]);
@@ -116,26 +133,19 @@ describe("the host name of a custom endpoint", () => {
 
 describe("a custom endpoint", () => {
   test("is sent a read once, and asked for its chain id once", async () => {
-    const node = await startRpcNodeStub();
-    const { client } = await openAt(node.url);
+    const { node, client } = await openNode();
     await client.send("eth_blockNumber", [], never);
     await client.send("eth_gasPrice", [], never);
     expect(node.requests).toEqual([["eth_chainId", "eth_blockNumber"], ["eth_gasPrice"]]);
-    node.intercept = ({ response }) => Boolean(response.writeHead(503).end());
-    await expect(client.send("eth_syncing", [], never)).rejects.toMatchObject(unavailable);
+    node.intercept = answerStatus(503);
+    await expect(client.send("eth_syncing", [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.requests.slice(2)).toEqual([["eth_syncing"]]);
   });
 
   test("is sent a log search a few times at most, each with fewer blocks", async () => {
-    const node = await startRpcNodeStub({
-      respond: () => ({ error: { code: -32602, message: "too many blocks" } }),
-    });
-    const { client } = await openAt(node.url);
-    const search = client.getLogs(
-      { filter: { address: "0x", topics: [] }, range: { from: 0, to: 10_000_000 }, newestFirst: true },
-      never,
-    );
-    await expect(search).rejects.toMatchObject(unavailable);
+    const { node, client } = await openNode(rejecting({ code: -32602, message: "too many blocks" }));
+    const search = { filter: logFilter, range: { from: 0, to: 10_000_000 }, newestFirst: true };
+    await expect(client.getLogs(search, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.requests.length).toBeLessThanOrEqual(10);
   });
 
@@ -159,31 +169,19 @@ describe("a custom endpoint", () => {
   });
 
   test("can report a revert", async () => {
-    const error = { code: 3, message: "execution reverted", data: "0x" };
-    const node = await startRpcNodeStub({ respond: () => ({ error }) });
-    const { client } = await openAt(node.url);
+    const { client } = await openNode(rejecting({ code: 3, message: "execution reverted", data: "0x" }));
     await expect(client.send("eth_call", [], never)).rejects.toMatchObject({ name: "RevertError" });
   });
 
-  const treatments: Readonly<Record<string, (response: ServerResponse) => void>> = {
-    "a server error": (response) => response.writeHead(500).end("secret of the inside"),
-    "no access": (response) => response.writeHead(403).end(),
-    "other than JSON": (response) => response.end("<html>"),
-    "other than JSON-RPC": (response) => sendJson(response, { ok: true }),
-    "a connection that breaks": (response) => response.destroy(),
-  };
-  test.each(Object.keys(treatments))("fails with the same error for %s", async (name) => {
-    const node = await startRpcNodeStub({
-      intercept: ({ response }) => {
-        treatments[name]?.(response);
-        return true;
-      },
-    });
-    const { client } = await openAt(node.url);
-    const filter = { address: "0x", topics: [] };
-    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
-    await expect(client.sendBatch([{ method: "eth_gasPrice", params: [] }], never)).rejects.toMatchObject(unavailable);
-    await expect(client.getLogs({ filter, range: { from: 1, to: 2 } }, never)).rejects.toMatchObject(unavailable);
+  test.each<[string, RpcNodeStub["intercept"]]>([
+    ["a server error", ({ response }) => !!response.writeHead(500).end("secret of the inside")],
+    ["no access", answerStatus(403)],
+    ["other than JSON", ({ response }) => !!response.end("<html>")],
+    ["other than JSON-RPC", ({ response }) => !!response.end('{"ok":true}')],
+    ["a connection that breaks", disconnect],
+  ])("fails with the same error for %s", async (_, intercept) => {
+    const { reads } = await openNode({ intercept });
+    for (const read of Object.values(reads)) await expect(read()).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 
   /** Returns correct responses after `space` bytes of whitespace. */
@@ -191,13 +189,12 @@ describe("a custom endpoint", () => {
     const responses = calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
     return " ".repeat(space) + JSON.stringify(isBatch ? responses : responses[0]);
   };
-  const mebibyte = 1024 * 1024;
 
   test.each<[string, RpcNodeStub["intercept"]]>([
-    ["long", (request) => !!request.response.end(encodeValid(request, mebibyte))],
+    ["long", (request) => !!request.response.end(encodeValid(request, MEBIBYTE))],
     [
       "long, without a Content-Length",
-      (request) => request.response.write(" ") && !!request.response.end(encodeValid(request, mebibyte)),
+      (request) => request.response.write(" ") && !!request.response.end(encodeValid(request, MEBIBYTE)),
     ],
     [
       "compressed",
@@ -208,37 +205,37 @@ describe("a custom endpoint", () => {
       (request) => !!request.response.setHeader("content-encoding", "br").end(encodeValid(request)),
     ],
   ])("fails with the same error for a valid response that is %s", async (_, intercept) => {
-    const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
-    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    const { reads } = await openNode({ intercept });
+    await expect(reads.send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 
   test("can respond with almost 1 MiB, uncompressed", async () => {
     const encodings = new Set<unknown>();
-    const intercept: RpcNodeStub["intercept"] = (request) => {
-      encodings.add(request.response.req.headers["accept-encoding"]);
-      return !!request.response.end(encodeValid(request, mebibyte - 1000));
-    };
-    const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
-    expect(await client.send("eth_blockNumber", [], never)).toBe("0x1");
+    const { reads } = await openNode({
+      intercept(request) {
+        encodings.add(request.response.req.headers["accept-encoding"]);
+        return !!request.response.end(encodeValid(request, MEBIBYTE - 1000));
+      },
+    });
+    expect(await reads.send()).toBe("0x1");
     expect([...encodings]).toEqual(["identity"]);
   });
 
   test("fails with the same error for a closed port and for another chain", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
-    const bound = server.address();
+    const { port } = server.address() as AddressInfo;
     server.close();
     await once(server, "close");
-    const { client } = await openAt(`http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}/`);
-    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
-
-    const other = await openAt((await startRpcNodeStub({ chainId: 42 })).url);
-    await expect(other.client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    const { client } = await openAt(`http://127.0.0.1:${port}/`);
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    const { reads } = await openNode({ chainId: 42 });
+    await expect(reads.send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 
   test("that answers nested lists without end is asked five times a second, and less often than one that fails", async () => {
     const [nesting, failing] = await Promise.all(
-      ["[".repeat(mebibyte), "<html>"].map((body) =>
+      ["[".repeat(MEBIBYTE), "<html>"].map((body) =>
         startRpcNodeStub({ intercept: ({ response }) => !!response.end(body) }),
       ),
     );
@@ -263,30 +260,17 @@ describe("a custom endpoint", () => {
     expect(failing?.requests).toHaveLength(80);
   });
 
-  test("is not followed through redirects", async () => {
-    const canary = await startHttpStub((_, response) => sendJson(response, {}));
-    opened.push(canary);
-    for (const status of [301, 302, 303, 307, 308]) {
-      const intercept = ({ response }: { response: ServerResponse }): boolean => {
-        response.writeHead(status, { location: canary.url }).end();
-        return true;
-      };
-      const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
-      await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
-    }
+  test.each([301, 302, 303, 307, 308])("is not followed through redirects: %i", async (status) => {
+    const canary = closeAfterTest(await startHttpStub((_, response) => sendJson(response, {})));
+    const { reads } = await openNode({ intercept: answerStatus(status, { location: canary.url }) });
+    await expect(reads.send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(canary.requests).toEqual([]);
   });
 
   test.each(["send", "batch", "logs"] as const)("has 3 s for a read: %s", async (kind) => {
     // The node begins a response and never completes it.
-    const node = await startRpcNodeStub({ intercept: ({ response }) => response.writeHead(200).write(" ") });
-    const { client } = await openAt(node.url);
+    const { node, reads } = await openNode({ intercept: ({ response }) => response.writeHead(200).write(" ") });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
-    const reads = {
-      send: () => client.send("eth_blockNumber", [], never),
-      batch: () => client.sendBatch([{ method: "eth_gasPrice", params: [] }], never),
-      logs: () => client.getLogs({ filter: { address: "0x", topics: [] }, range: { from: 1, to: 2 } }, never),
-    };
     const ends: unknown[] = [];
     const read = reads[kind]().catch((error: unknown) => ends.push(error));
     while (node.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -295,27 +279,24 @@ describe("a custom endpoint", () => {
     // Opening the endpoint has used some of the 3 s.
     await vi.advanceTimersByTimeAsync(100);
     await read;
-    expect(ends).toEqual([expect.objectContaining(unavailable)]);
+    expect(ends).toEqual([expect.objectContaining(UNAVAILABLE_ERROR)]);
   });
 
   test("fails with the same error for searches that time out, also while they are queued", async () => {
-    const { client } = await openAt((await startRpcNodeStub({ intercept: () => true })).url);
+    const { reads } = await openNode({ intercept: hang });
     const caller = new AbortController();
-    const search = () =>
-      client.getLogs({ filter: { address: "0x", topics: [] }, range: { from: 1, to: 2 } }, caller.signal);
-    const searches = Promise.allSettled(Array.from({ length: 20 }, search));
+    const searches = Promise.allSettled(Array.from({ length: 20 }, () => reads.logs(caller.signal)));
     caller.abort();
-    const reason = expect.objectContaining(unavailable);
+    const reason = expect.objectContaining(UNAVAILABLE_ERROR);
     expect(await searches).toEqual(Array.from({ length: 20 }, () => ({ status: "rejected", reason })));
   });
 
   test("has 3 s for a read, including the DNS lookup", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-    const node = await startRpcNodeStub({ intercept: () => true });
-    divertTls(node);
+    divertTls(await startRpcNodeStub({ intercept: hang }));
     const resolveHost = async () => {
       await vi.advanceTimersByTimeAsync(2_000);
-      return [{ address: "93.184.216.34", family: 4 }];
+      return [PUBLIC_ADDRESS];
     };
     const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolveHost });
     const ends: unknown[] = [];
@@ -324,7 +305,7 @@ describe("a custom endpoint", () => {
     expect(ends).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     await read;
-    expect(ends).toEqual([expect.objectContaining(unavailable)]);
+    expect(ends).toEqual([expect.objectContaining(UNAVAILABLE_ERROR)]);
   });
 });
 
@@ -332,14 +313,16 @@ describe("open custom endpoints", () => {
   const url = "http://127.0.0.1:1/";
   const tooMany = { reason: "RATE_LIMITED", field: "rpcUrl[optimism]", retryAfterSeconds: 1 };
 
-  async function openMany(custom: ReturnType<typeof endpoints>, caller: string, count: number) {
-    const all = Array.from({ length: count }, () => custom.open(optimism, url, { caller, signal: never }));
-    return Promise.all(all);
-  }
+  const full = { reason: "OVERLOADED", retryAfterSeconds: 1, message: "too many custom endpoints are in use" };
+
+  const openMany = (custom: ReturnType<typeof endpoints>, caller: string, count: number) => {
+    const open = async () => closeAfterTest(await custom.open(optimism, url, { caller, signal: never }));
+    return Promise.all(Array.from({ length: count }, open));
+  };
 
   test("are limited to 16 per caller, and closed or rejected ones free their slots", async () => {
     const custom = endpoints();
-    const [first, ...rest] = await openMany(custom, "a", 16);
+    const [first] = await openMany(custom, "a", 16);
     await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
     await first?.close();
     for (let turn = 0; turn < 3; turn += 1) {
@@ -347,31 +330,27 @@ describe("open custom endpoints", () => {
         reason: "RPC_URL_FORBIDDEN",
       });
     }
-    opened.push(...rest, ...(await openMany(custom, "a", 1)));
+    await openMany(custom, "a", 1);
     await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
-    opened.push(...(await openMany(custom, "b", 1)));
+    await openMany(custom, "b", 1);
   });
 
   test("are limited to 64 in total", async () => {
     const custom = endpoints();
-    for (const caller of ["a", "b", "c", "d"]) opened.push(...(await openMany(custom, caller, 16)));
-    const full = {
-      reason: "OVERLOADED",
-      retryAfterSeconds: 1,
-      message: "too many custom endpoints are in use",
-    };
+    let last: { close(): Promise<void> } | undefined;
+    for (const caller of ["a", "b", "c", "d"]) last = (await openMany(custom, caller, 16))[0];
     await expect(openMany(custom, "e", 1)).rejects.toMatchObject(full);
-    await opened.pop()?.close();
-    opened.push(...(await openMany(custom, "e", 1)));
+    await last?.close();
+    await openMany(custom, "e", 1);
     await expect(openMany(custom, "f", 1)).rejects.toMatchObject(full);
   });
 
   test("are limited as configured", async () => {
     const custom = endpoints({ limits: { perCaller: 1, total: 2 } });
-    opened.push(...(await openMany(custom, "a", 1)));
+    await openMany(custom, "a", 1);
     await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
-    opened.push(...(await openMany(custom, "b", 1)));
-    await expect(openMany(custom, "c", 1)).rejects.toMatchObject({ reason: "OVERLOADED" });
+    await openMany(custom, "b", 1);
+    await expect(openMany(custom, "c", 1)).rejects.toMatchObject(full);
   });
 
   test("that are closed while they connect count as connections to their host until then", async () => {
@@ -415,9 +394,8 @@ describe("open custom endpoints", () => {
     const others: unknown[] = [];
     for (let index = 0; index < 64; index += 1) {
       const caller = { caller: `caller ${index % 8}`, signal: never };
-      const endpoint = await custom.open(optimism, `https://rpc${index}.example.org/`, caller);
-      opened.push(endpoint);
-      endpoint.client.send("eth_blockNumber", [], never).catch((error: { reason?: string }) => {
+      const { client } = closeAfterTest(await custom.open(optimism, `https://rpc${index}.example.org/`, caller));
+      client.send("eth_blockNumber", [], never).catch((error: { reason?: string }) => {
         (error.reason === "OVERLOADED" ? refused : others).push(error);
       });
     }
@@ -428,42 +406,39 @@ describe("open custom endpoints", () => {
   });
 
   test("at one host are resolved once per call", async () => {
-    const resolveHost = vi.fn(async () => [{ address: "93.184.216.34", family: 4 }]);
+    const resolveHost = vi.fn(async () => [PUBLIC_ADDRESS]);
     const custom = new CustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
-    const session = custom.startSession(by);
-    opened.push(session);
+    const session = closeAfterTest(custom.startSession(by));
     await Promise.all(["a", "b", "c"].map((path) => session.open(optimism, `https://rpc.example.org/${path}`)));
     expect(resolveHost).toHaveBeenCalledTimes(1);
   });
 
+  const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
+  const createChains = (customUrlPolicy: "any" | "public") =>
+    closeAfterTest(new ChainClients({ networks, customUrlPolicy, onFailure: () => {} }));
+
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {
     const node = await startRpcNodeStub();
-    const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = new ChainClients({ networks, customUrlPolicy: "any", onFailure: () => {} });
-    opened.push(chains);
-    const use = (urls: readonly string[], work: () => Promise<string>) =>
-      chains.withCustomEndpoints(
-        "mainnet",
-        new Map(urls.map((each, at) => [["optimism", "base"][at] ?? "", each])),
-        work,
-        by,
-      );
+    const chains = createChains("any");
+    const use = (urls: readonly string[], work: () => Promise<string>) => {
+      const custom = new Map(urls.map((each, at) => [["optimism", "base"][at] ?? "", each]));
+      return chains.withCustomEndpoints("mainnet", custom, work, by);
+    };
+    const finish = async () => "done";
     for (let turn = 0; turn < 20; turn += 1) {
-      expect(await use([node.url, node.url], async () => "done")).toBe("done");
+      expect(await use([node.url, node.url], finish)).toBe("done");
       await expect(use([node.url, node.url], () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
-      await expect(use([node.url, "file:///"], async () => "done")).rejects.toMatchObject({ field: "rpcUrl[base]" });
-      await expect(use(["file:///", node.url], async () => "done")).rejects.toMatchObject({
-        field: "rpcUrl[optimism]",
-      });
+      await expect(use([node.url, "file:///"], finish)).rejects.toMatchObject({ field: "rpcUrl[base]" });
+      await expect(use(["file:///", node.url], finish)).rejects.toMatchObject({ field: "rpcUrl[optimism]" });
     }
     // Eight concurrent pairs fit; the ninth does not.
-    let finish = (_: string): void => {};
-    const finished = new Promise<string>((resolve) => {
-      finish = resolve;
+    let release = (_: string): void => {};
+    const released = new Promise<string>((resolve) => {
+      release = resolve;
     });
-    const running = Array.from({ length: 8 }, () => use([node.url, node.url], () => finished));
-    await expect(use([node.url], async () => "done")).rejects.toMatchObject(tooMany);
-    finish("done");
+    const running = Array.from({ length: 8 }, () => use([node.url, node.url], () => released));
+    await expect(use([node.url], finish)).rejects.toMatchObject(tooMany);
+    release("done");
     expect(await Promise.all(running)).toHaveLength(8);
   });
 
@@ -473,9 +448,7 @@ describe("open custom endpoints", () => {
       await new Promise((resolve) => setImmediate(resolve));
       return ["93.184.216.34"];
     }) as never);
-    const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = new ChainClients({ networks, customUrlPolicy: "public", onFailure: () => {} });
-    opened.push(chains);
+    const chains = createChains("public");
     const custom = new Map([
       ["optimism", "file:///"],
       ["base", "https://rpc.example.org/"],

@@ -7,8 +7,7 @@ import {
   MAX_CONNECTIONS_PER_NAME,
   MAX_REQUESTS_PER_SECOND,
 } from "../../../../src/chain/custom-endpoints/host-limits.js";
-
-const never = new AbortController().signal;
+import { never } from "../support/rpc-node-stub.js";
 
 function create() {
   const clock = { ms: 0 };

@@ -1,13 +1,12 @@
-import { createServer, isIPv6, type Server, Socket } from "node:net";
-import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { isIPv6, Socket } from "node:net";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CustomEndpointsOptions } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { loadConfig } from "../../../../src/config/config.js";
+import { never } from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
 import { forbiddenHosts, invalidUrls, localUrls, PRIVATE_ADDRESS_HOSTS } from "../support/ssrf-urls.js";
 
-const never = new AbortController().signal;
 const addressOf = (address: string): ResolvedAddress => ({ address, family: isIPv6(address) ? 6 : 4 });
 const optimism = { slug: "optimism", chainId: 10 };
 
@@ -37,92 +36,39 @@ const refusal = {
   field: "rpcUrl[optimism]",
 };
 
-/** Returns local addresses to listen on: loopback addresses, and those of all interfaces. */
-function listLocalAddresses(): readonly string[] {
-  const others = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
-  const routed = others.filter(({ scopeid, internal }) => !internal && !scopeid).map(({ address }) => address);
-  return ["127.0.0.2", "127.255.255.254", "::1", ...routed];
-}
-
-/** Listens on one port of many local addresses and counts the connections. */
-async function startCanaries() {
-  const servers: Server[] = [];
-  let connections = 0;
-  const listen = (host: string, port: number): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const server = createServer((socket) => {
-        connections += 1;
-        socket.destroy();
-      });
-      server.once("error", reject).listen({ host, port, exclusive: true }, () => {
-        servers.push(server);
-        const bound = server.address();
-        resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
-      });
-    });
-  const port = await listen("127.0.0.1", 0);
-  const hosts = ["127.0.0.1"];
-  for (const host of listLocalAddresses()) {
-    // Not every machine has this address.
-    const isListening = await listen(host, port).catch(() => undefined);
-    if (isListening !== undefined) hosts.push(host);
-  }
-  return {
-    port,
-    hosts,
-    connections: () => connections,
-    close: () => Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve)))),
-  };
-}
-
 describe("a URL of this machine or a private network", () => {
-  let canaries: Awaited<ReturnType<typeof startCanaries>>;
-  beforeAll(async () => {
-    canaries = await startCanaries();
-  });
-  afterAll(() => canaries.close());
-
   const urls = [...localUrls, ...forbiddenHosts.map((name) => `https://${name}:%P/`)];
-  const withPort = (url: string): string => url.replaceAll("%P", String(canaries.port));
+
+  /** Records all connections. */
+  function watchConnections() {
+    const connect = vi.spyOn(Socket.prototype, "connect");
+    onTestFinished(() => connect.mockRestore());
+    return connect;
+  }
 
   test("is rejected with the same message and without a connection, in every spelling", async () => {
     expect(new Set(urls).size).toBe(urls.length);
     expect(urls.length).toBeGreaterThan(300);
-    const connect = vi.spyOn(Socket.prototype, "connect");
-    onTestFinished(() => connect.mockRestore());
-    const { open, resolvedNames } = guarded({ allowedPorts: [443, 8545, canaries.port] });
-    const allowed: string[] = [];
-    const texts = new Set<string>();
-    for (const url of urls.map(withPort)) {
-      try {
-        const endpoint = await open(url);
-        allowed.push(url);
-        await endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
-        await endpoint.close();
-      } catch (error) {
-        expect(error).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" });
-        texts.add(String(error));
-      }
-    }
-    expect(allowed).toEqual([]);
-    expect([...texts]).toHaveLength(1);
+    const connect = watchConnections();
+    const { outcome, resolvedNames } = guarded();
+    const outcomes: unknown[] = [];
+    for (const url of urls) outcomes.push(await outcome(url.replaceAll("%P", "8545")));
+    expect(urls.filter((_, index) => outcomes[index] === "opened")).toEqual([]);
+    expect(outcomes[0]).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" });
+    expect(new Set(outcomes.map(String)).size).toBe(1);
     // Other names are rejected without a DNS query.
     expect(resolvedNames).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
     expect(connect).not.toHaveBeenCalled();
-    expect(canaries.connections()).toBe(0);
   });
 
-  test("is detected by the test if a connection is made", async () => {
-    const { open } = guarded({ policy: "any" });
-    for (const host of canaries.hosts) {
-      const before = canaries.connections();
-      const endpoint = await open(withPort(`https://${isIPv6(host) ? `[${host}]` : host}:%P/`));
-      await expect(endpoint.client.send("eth_blockNumber", [], never)).rejects.toMatchObject({
-        reason: "UPSTREAM_UNAVAILABLE",
-      });
-      await endpoint.close();
-      expect(canaries.connections()).toBeGreaterThan(before);
-    }
+  test("is connected to, as the test can tell, where it is allowed", async () => {
+    const connect = watchConnections();
+    const endpoint = await guarded({ policy: "any" }).open("https://127.0.0.1:1/");
+    await expect(endpoint.client.send("eth_blockNumber", [], never)).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+    });
+    await endpoint.close();
+    expect(connect).toHaveBeenCalled();
   });
 
   test("is rejected when the address is a public one of this machine", async () => {
@@ -145,14 +91,8 @@ describe("another URL", () => {
     ...["192.169.0.0", "192.175.47.255", "192.175.49.0", "198.17.255.255", "198.20.0.0", "198.51.99.255"],
     ...["198.51.101.0", "203.0.112.255", "203.0.114.0", "223.255.255.255", "1572395042", "0x5db8d822", "0127.0.0.1"],
     ...["[2000::]", "[2001:200::]", "[2001:db7:ffff::1]", "[2001:db9::1]", "[2003::1]", "[2606:4700::1111]"],
-    ...[
-      "[2001:ffff::1]",
-      "[2620:4f:7fff::1]",
-      "[2620:4f:8001::1]",
-      "[2a00:1450::1]",
-      "[3ffe:ffff::1]",
-      "[3fff:1000::1]",
-    ],
+    ...["[2001:ffff::1]", "[2620:4f:7fff::1]", "[2620:4f:8001::1]", "[2a00:1450::1]", "[3ffe:ffff::1]"],
+    "[3fff:1000::1]",
   ])("is allowed with the address %s", async (host) => {
     expect(await guarded().outcome(`https://${host}/`)).toBe("opened");
   });
@@ -192,11 +132,6 @@ describe("another URL", () => {
   ])("is rejected with addresses that are %s", async (_, addresses) => {
     const { outcome } = guarded({ resolveHost: async () => addresses.map(addressOf) });
     expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
-  });
-
-  test("is allowed with several public addresses", async () => {
-    const { outcome } = guarded({ resolveHost: async () => ["93.184.216.34", "2606:4700::1111"].map(addressOf) });
-    expect(await outcome("https://rpc.example.org/")).toBe("opened");
   });
 
   test("is rejected when its name cannot be resolved", async () => {
@@ -244,12 +179,8 @@ describe("another URL", () => {
   );
 
   test.each([
-    "file:///etc/passwd",
-    "http://user@127.0.0.1/",
-    "ftp://127.0.0.1/",
+    ...["file:///etc/passwd", "http://user@127.0.0.1/", "ftp://127.0.0.1/", "", "ws://a"],
     `http://a/${"x".repeat(2048)}`,
-    "",
-    "ws://a",
   ])("is rejected even under the policy any: %s", async (url) => {
     const message = "rpcUrl must be an http or https URL of at most 2048 bytes without user info";
     expect(await guarded({ policy: "any" }).outcome(url)).toMatchObject({ ...refusal, message });

@@ -1,148 +1,111 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { diagnoseEndpoints, type EndpointReport } from "../../../../src/chain/diagnose/diagnose-endpoints.js";
 import { BURST_CALLS } from "../../../../src/chain/diagnose/endpoint-capabilities.js";
 import { createEndpointNamer } from "../../../../src/chain/endpoints/endpoint-name.js";
 import { monotonicNow } from "../../../../src/resilience/clock.js";
-import { type HttpStub, readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { createHeader } from "../support/log-chain-stub.js";
+import {
+  answerJson,
+  answerStatus,
+  hang,
+  healthy,
+  never,
+  type RpcNodeStub,
+  startRpcNodeStub,
+} from "../support/rpc-node-stub.js";
 
-const chainId = 10;
-const head = 5_000_000;
+const CHAIN_ID = 10;
+const HEAD = 5_000_000;
 const multicall = "0xca11bde05977b3631167028862be2a173976ca11";
 const filter = { address: [`0x${"aa".repeat(20)}`], topics: [] };
 const word = (value: number): string => value.toString(16).padStart(64, "0");
+const hex = (number: number): string => `0x${number.toString(16)}`;
 /** Result of Multicall3 for one call that returns one word. */
-const oneWord = `0x${[32, 1, 32, 1, 64, 32, head].map(word).join("")}`;
+const oneWord = `0x${[32, 1, 32, 1, 64, 32, HEAD].map(word).join("")}`;
 
-interface Call {
-  readonly id: number;
-  readonly method: string;
-  readonly params: readonly { readonly fromBlock?: string; readonly toBlock?: string }[];
-}
+const RATE_LIMIT = { error: { code: -32005, message: "rate limit" } };
+const NO_METHOD = { error: { code: -32601, message: "method not found" } };
+const rejectBatch = answerJson({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
+const createHead = (number: number, ageSeconds = 2) =>
+  createHeader(number, Math.floor(Date.now() / 1_000) - ageSeconds);
 
-class NodeError extends Error {
-  constructor(
-    readonly code: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+type Request = Parameters<RpcNodeStub["intercept"]>[0];
+type Answer = ReturnType<RpcNodeStub["respond"]>;
 
-/** How a node differs from one with all capabilities. */
-interface Node {
+/** How an endpoint differs from one with all capabilities. */
+interface Differences {
   readonly chainId?: number;
-  readonly head?: number;
-  readonly headAgeSeconds?: number;
+  /** Its latest block. */
+  readonly head?: unknown;
+  readonly delayMs?: number;
   readonly maxCalls?: number;
   readonly maxBlocks?: number;
   readonly logError?: string;
-  readonly status?: number | undefined;
-  /** Runs before each response. */
-  readonly before?: (method: string, params: Call["params"]) => Promise<void> | void;
-  readonly call?: () => unknown;
+  readonly intercept?: (request: Request) => boolean;
+  /** Answers to some methods. */
+  readonly answers?: Readonly<Record<string, (params: readonly unknown[]) => Answer | undefined>>;
 }
 
-const hex = (number: number): string => `0x${number.toString(16)}`;
-const stubs: HttpStub[] = [];
-const agents: Agent[] = [];
+/** The methods of each request to any endpoint of the test. */
 const requests: string[] = [];
-afterEach(async () => {
+beforeEach(() => {
   requests.length = 0;
-  await Promise.all(stubs.splice(0).map((stub) => stub.close()));
 });
-afterAll(() => Promise.all(agents.map((agent) => agent.destroy())));
+const countRequests = (method: string): number => requests.filter((each) => each === method).length;
 
-async function answer(node: Node, { method, params }: Call): Promise<unknown> {
-  await node.before?.(method, params);
-  const newest = node.head ?? head;
-  switch (method) {
-    case "eth_chainId":
-      return hex(node.chainId ?? chainId);
-    case "eth_blockNumber":
-      return hex(newest);
-    case "eth_getBlockByNumber":
-      return {
-        number: hex(newest),
-        hash: `0x${word(1)}`,
-        timestamp: hex(Math.floor(Date.now() / 1_000) - (node.headAgeSeconds ?? 2)),
-      };
-    case "eth_call":
-      return (node.call ?? (() => oneWord))();
-    case "eth_getLogs": {
-      const [{ fromBlock, toBlock } = {}] = params;
-      const blocks = (toBlock === "latest" ? newest : Number(toBlock)) - Number(fromBlock) + 1;
-      if (blocks > (node.maxBlocks ?? Number.POSITIVE_INFINITY)) throw new NodeError(-32000, node.logError ?? "no");
-      return [];
-    }
-    default:
-      throw new NodeError(-32601, "method not found");
+async function startEndpoint(differences: Differences): Promise<string> {
+  const { chainId = CHAIN_ID, maxCalls = 1_000, intercept = healthy } = differences;
+  const head = "head" in differences ? differences.head : createHead(HEAD);
+  const { maxBlocks = Number.POSITIVE_INFINITY, logError = "no", answers = {}, delayMs = 0 } = differences;
+  function searchLogs([search]: readonly unknown[]): Answer {
+    const { fromBlock, toBlock } = search as { fromBlock: string; toBlock: string };
+    const blocks = (toBlock === "latest" ? HEAD : Number(toBlock)) - Number(fromBlock) + 1;
+    return blocks > maxBlocks ? { error: { code: -32000, message: logError } } : { result: [] };
   }
-}
-
-async function serve(node: Node): Promise<string> {
-  const one = async (call: Call) => {
-    try {
-      return { jsonrpc: "2.0", id: call.id, result: await answer(node, call) };
-    } catch (error) {
-      const { code, message } = error as NodeError;
-      return { jsonrpc: "2.0", id: call.id, error: { code, message } };
-    }
-  };
-  const stub = await startHttpStub((request, response) => {
-    void (async () => {
-      const body = JSON.parse(await readBody(request)) as Call | Call[];
-      requests.push(
-        [body]
-          .flat()
-          .map(({ method }) => method)
-          .join(),
-      );
-      if (node.status !== undefined) return sendJson(response, {}, node.status);
-      if (!Array.isArray(body)) return sendJson(response, await one(body));
-      if (body.length <= (node.maxCalls ?? 1_000)) return sendJson(response, await Promise.all(body.map(one)));
-      sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
-    })();
+  function respond({ method, params }: { method: string; params: readonly unknown[] }): Answer {
+    const answer = answers[method]?.(params);
+    if (answer !== undefined) return answer;
+    if (method === "eth_getLogs") return searchLogs(params);
+    return { result: method === "eth_call" ? oneWord : hex(HEAD) };
+  }
+  const node = await startRpcNodeStub({
+    ...{ chainId, head, delayMs, respond },
+    intercept(request) {
+      requests.push(request.calls.map(({ method }) => method).join());
+      return request.calls.length > maxCalls ? rejectBatch(request) : intercept(request);
+    },
   });
-  stubs.push(stub);
-  return stub.url;
+  return node.url;
 }
 
 async function check(
-  nodes: readonly (Node | string)[],
-  { attemptTimeoutMs = 30_000, signal = new AbortController().signal, withMulticall = true, now = monotonicNow } = {},
+  endpoints: readonly (Differences | string)[],
+  { attemptTimeoutMs = 30_000, signal = never, withMulticall = true, now = monotonicNow } = {},
 ): Promise<readonly EndpointReport[]> {
-  const urls = await Promise.all(nodes.map((node) => (typeof node === "string" ? node : serve(node))));
-  const dispatcher = new Agent();
-  agents.push(dispatcher);
-  const clocks = { now, wallNow: () => Date.now() };
   const options = {
-    slug: "optimism",
-    urls,
+    ...{ slug: "optimism", chainId: CHAIN_ID, filter, attemptTimeoutMs, now, wallNow: () => Date.now() },
+    urls: await Promise.all(endpoints.map((each) => (typeof each === "string" ? each : startEndpoint(each)))),
     nameEndpoint: createEndpointNamer(),
-    chainId,
     multicall: withMulticall ? multicall : undefined,
-    filter,
-    dispatcher,
-    attemptTimeoutMs,
+    dispatcher: new Agent(),
   };
-  return diagnoseEndpoints({ ...options, ...clocks }, signal);
+  return diagnoseEndpoints(options, signal);
 }
 
-const one = async (node: Node, options = {}): Promise<EndpointReport> => {
-  const [report] = await check([node], options);
+async function checkOne(differences: Differences, options = {}): Promise<EndpointReport> {
+  const [report] = await check([differences], options);
   if (report === undefined) throw new Error("no report");
   return report;
-};
+}
 
 describe("an endpoint with all capabilities", () => {
-  test("is reported completely", async () => {
-    const report = await one({});
+  test("is reported completely, with few requests", async () => {
+    const report = await checkOne({});
     expect(report).toEqual({
       name: expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/),
-      chainId,
-      head: { number: head, ageSeconds: expect.any(Number) },
+      chainId: CHAIN_ID,
+      head: { number: HEAD, ageSeconds: expect.any(Number) },
       lag: { blocks: 0, seconds: 0 },
       latencyMs: expect.any(Number),
       contracts: "together",
@@ -152,39 +115,41 @@ describe("an endpoint with all capabilities", () => {
     });
     expect(report.head?.ageSeconds).toBeGreaterThanOrEqual(2);
     expect(report.head?.ageSeconds).toBeLessThan(10);
-  });
-
-  test("gets few requests", async () => {
-    await one({});
     expect(requests).toHaveLength(12 + BURST_CALLS);
   });
 
   test("has the median latency of small calls", async () => {
-    let [calls, ms] = [0, 0];
-    const before = (method: string): void => {
-      if (method === "eth_blockNumber" && ++calls <= 3) ms += [400, 40, 60][calls - 1] ?? 0;
+    let ms = 0;
+    const latencies = [400, 40, 60];
+    const answers = {
+      eth_blockNumber() {
+        ms += latencies.shift() ?? 0;
+        return undefined;
+      },
     };
-    expect((await one({ before }, { now: () => ms })).latencyMs).toBe(60);
+    expect((await checkOne({ answers }, { now: () => ms })).latencyMs).toBe(60);
   });
 });
 
 describe("the chain", () => {
   test("a wrong chain id is reported, and nothing else is read", async () => {
-    expect(await one({ chainId: 8453 })).toEqual({ name: expect.any(String), chainId: 8453 });
+    expect(await checkOne({ chainId: 8453 })).toEqual({ name: expect.any(String), chainId: 8453 });
     expect(requests).toEqual(["eth_chainId"]);
   });
 
+  const rejectAll = ({ calls: [call], response }: Request): boolean =>
+    answerJson({ id: call?.id, error: { code: -32005, message: "who are you?" } })({
+      calls: [],
+      isBatch: false,
+      response,
+    });
   test.each([
-    ["an HTTP status", { status: 401 }, "answered 401: the key is not accepted"],
-    [
-      "an error",
-      { before: () => Promise.reject(new NodeError(-32005, "who are you?")) },
-      "answered JSON-RPC error -32005",
-    ],
-    ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
-  ])("reports trouble: %s", async (_, node, trouble) => {
-    const options = trouble === "did not answer in time" ? { attemptTimeoutMs: 300 } : {};
-    expect(await one(node, options)).toEqual({ name: expect.any(String), trouble });
+    ["an HTTP status", answerStatus(401), "answered 401: the key is not accepted"],
+    ["an error", rejectAll, "answered JSON-RPC error -32005"],
+    ["silence", hang, "did not answer in time"],
+  ])("reports trouble: %s", async (_, intercept, trouble) => {
+    const options = intercept === hang ? { attemptTimeoutMs: 300 } : {};
+    expect(await checkOne({ intercept }, options)).toEqual({ name: expect.any(String), trouble });
   });
 
   test("reports a refused connection without the URL", async () => {
@@ -195,8 +160,12 @@ describe("the chain", () => {
 
 describe("heads", () => {
   test("lag behind the best one on the right chain", async () => {
-    const nodes = [{ headAgeSeconds: 62, head: head - 20 }, {}, { chainId: 1, head: head * 10 }, { status: 500 }];
-    const [behind, best, other] = await check(nodes);
+    const [behind, best, other] = await check([
+      { head: createHead(HEAD - 20, 62) },
+      {},
+      { chainId: 1, head: createHead(HEAD * 10) },
+      { intercept: answerStatus(500) },
+    ]);
     expect(behind?.lag?.blocks).toBe(20);
     expect(behind?.lag?.seconds).toBeGreaterThan(55);
     expect(behind?.lag?.seconds).toBeLessThan(65);
@@ -205,25 +174,24 @@ describe("heads", () => {
   });
 
   test("of the future are not compared with others", async () => {
-    const [good, future] = await check([{}, { headAgeSeconds: -100, head: head + 100 }]);
+    const [good, future] = await check([{}, { head: createHead(HEAD + 100, -100) }]);
     expect(good?.lag).toEqual({ blocks: 0, seconds: 0 });
-    expect(future?.head?.number).toBe(head + 100);
+    expect(future?.head?.number).toBe(HEAD + 100);
     expect(future?.lag).toBeUndefined();
   });
 
   test("are read together, also when one responds late", async () => {
-    const late = { before: (method: string) => (method === "eth_chainId" ? sleep(300) : undefined) };
-    await check([late, {}]);
+    await check([{ delayMs: 300 }, {}]);
     const firstHead = requests.indexOf("eth_getBlockByNumber");
     expect(requests.slice(0, firstHead).filter((method) => method === "eth_chainId")).toHaveLength(2);
     expect(requests.slice(firstHead, firstHead + 2)).toEqual(["eth_getBlockByNumber", "eth_getBlockByNumber"]);
   });
 
-  test("of an invalid form stay unknown, like everything that needs one", async () => {
-    const before = (method: string): void => {
-      if (method === "eth_getBlockByNumber") throw new NodeError(-32000, "no blocks");
-    };
-    expect(await one({ before })).toEqual({ name: expect.any(String), chainId });
+  test.each([
+    ["an error", undefined],
+    ["no block", null],
+  ])("stay unknown, like everything that needs one, where the node returns %s", async (_, head) => {
+    expect(await checkOne({ head })).toEqual({ name: expect.any(String), chainId: CHAIN_ID });
   });
 });
 
@@ -234,37 +202,37 @@ describe("batches", () => {
     [10, 10],
     [49, 20],
   ])("with a limit of %i calls: %i", async (maxCalls, batch) => {
-    expect((await one({ maxCalls })).batch).toBe(batch);
+    expect((await checkOne({ maxCalls })).batch).toBe(batch);
   });
 
   test("stay unknown under rate limiting", async () => {
+    const limit = answerStatus(429);
     // Single calls succeed.
-    const node: Node = {
-      get status() {
-        return requests.at(-1)?.includes(",") ? 429 : undefined;
-      },
-    };
-    expect((await one(node)).batch).toBeUndefined();
+    const intercept = (request: Request) => request.isBatch && limit(request);
+    expect((await checkOne({ intercept })).batch).toBeUndefined();
   });
 });
 
 describe("contracts", () => {
   test.each([
-    ["no contract code", () => "0x", "singly"],
-    ["invalid results", () => `0x${word(7)}`, "none"],
-    ["rejected calls", () => Promise.reject(new NodeError(-32601, "method not found")), "none"],
-    ["reverts", () => Promise.reject(new NodeError(3, "execution reverted")), "none"],
-    ["a rate limit", () => Promise.reject(new NodeError(-32005, "rate limit")), undefined],
-  ])("%s", async (_, call, contracts) => {
-    expect((await one({ call })).contracts).toBe(contracts);
+    ["no contract code", { result: "0x" }, "singly"],
+    ["invalid results", { result: `0x${word(7)}` }, "none"],
+    ["rejected calls", NO_METHOD, "none"],
+    ["reverts", { error: { code: 3, message: "execution reverted" } }, "none"],
+    ["a rate limit", RATE_LIMIT, undefined],
+  ])("%s", async (_, answer, contracts) => {
+    expect((await checkOne({ answers: { eth_call: () => answer } })).contracts).toBe(contracts);
   });
 
   test("a chain without Multicall3", async () => {
-    expect((await one({ call: () => "0x" }, { withMulticall: false })).contracts).toBe("singly");
+    const answers = { eth_call: () => ({ result: "0x" }) };
+    expect((await checkOne({ answers }, { withMulticall: false })).contracts).toBe("singly");
   });
 });
 
 describe("logs", () => {
+  const isSearch = ({ calls }: Request): boolean => calls.some(({ method }) => method === "eth_getLogs");
+
   test.each([
     [Number.POSITIVE_INFINITY, "", Number.POSITIVE_INFINITY],
     [2_000, "query exceeds max block range 2000", 2_000],
@@ -274,81 +242,76 @@ describe("logs", () => {
     [5, "no", 0],
     [2_000_000, "no", 1_000_000],
   ])("a node that accepts %d blocks and responds %j: %d", async (maxBlocks, logError, logBlocks) => {
-    expect((await one({ maxBlocks, logError })).logBlocks).toBe(logBlocks);
+    expect((await checkOne({ maxBlocks, logError })).logBlocks).toBe(logBlocks);
   });
 
   test("a node that searches the whole chain too slowly gets a smaller range", async () => {
-    let searches = 0;
-    const before = (method: string): Promise<void> | void => {
-      if (method === "eth_getLogs" && ++searches === 1) return sleep(3_000);
-    };
-    expect((await one({ before }, { attemptTimeoutMs: 1_000 })).logBlocks).toBe(1_000_000);
+    const intercept = (request: Request) => isSearch(request) && countRequests("eth_getLogs") === 1;
+    expect((await checkOne({ intercept }, { attemptTimeoutMs: 1_000 })).logBlocks).toBe(1_000_000);
   });
 
   test("a node that times out with a small range gets no other", async () => {
-    const before = (method: string) => (method === "eth_getLogs" ? sleep(5_000) : undefined);
-    expect((await one({ before }, { attemptTimeoutMs: 1_500 })).logBlocks).toBeUndefined();
-    expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(4);
+    expect((await checkOne({ intercept: isSearch }, { attemptTimeoutMs: 1_500 })).logBlocks).toBeUndefined();
+    expect(countRequests("eth_getLogs")).toBe(4);
   });
 
   test.each([
-    ["has no such method", new NodeError(-32601, "method not found"), 0],
-    ["is rate limited", new NodeError(-32005, "rate limit"), undefined],
-  ])("a node that %s", async (_, refusal, logBlocks) => {
-    const before = (method: string): void => {
-      if (method === "eth_getLogs") throw refusal;
-    };
-    const report = await one({ before });
-    expect(report.logBlocks).toBe(logBlocks);
-    expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(1);
+    ["has no such method", NO_METHOD, 0],
+    ["is rate limited", RATE_LIMIT, undefined],
+  ])("a node that %s", async (_, answer, logBlocks) => {
+    expect((await checkOne({ answers: { eth_getLogs: () => answer } })).logBlocks).toBe(logBlocks);
+    expect(countRequests("eth_getLogs")).toBe(1);
   });
 
   test("are searched up to the head in as many blocks as the node suggests", async () => {
     const ranges: unknown[] = [];
-    const before = (method: string, [first]: Call["params"]): void => {
-      if (method === "eth_getLogs") ranges.push(first);
+    const intercept = (request: Request) => {
+      if (isSearch(request)) ranges.push(request.calls[0]?.params[0]);
+      return false;
     };
-    await one({ before, maxBlocks: 100, logError: "at most 100 blocks" });
+    await checkOne({ intercept, maxBlocks: 100, logError: "at most 100 blocks" });
     expect(ranges).toEqual([
       { ...filter, fromBlock: "0x0", toBlock: "latest" },
-      { ...filter, fromBlock: hex(head - 99), toBlock: hex(head) },
+      { ...filter, fromBlock: hex(HEAD - 99), toBlock: hex(HEAD) },
     ]);
   });
-});
 
-describe("a timeout", () => {
-  test("leaves the remaining fields unknown", async () => {
+  test("stay unknown like what follows when the time is over", async () => {
     const over = new AbortController();
-    const before = (method: string): Promise<void> | void => {
-      if (method !== "eth_getLogs") return;
-      over.abort();
-      return sleep(500);
+    const intercept = (request: Request) => {
+      if (isSearch(request)) over.abort();
+      return isSearch(request);
     };
-    const report = await one({ before }, { signal: over.signal });
+    const report = await checkOne({ intercept }, { signal: over.signal });
     expect(report.batch).toBe(50);
     expect(report.logBlocks).toBeUndefined();
   });
 });
 
 describe("an endpoint that throttles", () => {
-  test("is reported with the number of calls at once that it answers", async () => {
-    let hasSearched = false;
-    let calls = 0;
-    const before = (method: string): void => {
-      // The burst comes last, after the log searches.
-      if (method === "eth_getLogs") hasSearched = true;
-      else if (hasSearched && ++calls > 12) throw new NodeError(-32005, "rate limit exceeded");
+  /** Answers the calls of the burst, which comes after the log searches. */
+  const inBurst = (answer: (count: number) => Answer | undefined): NonNullable<Differences["answers"]> => {
+    let count = 0;
+    return {
+      eth_blockNumber() {
+        if (countRequests("eth_getLogs") === 0) return undefined;
+        count += 1;
+        return answer(count);
+      },
     };
-    expect(await one({ before })).toMatchObject({ callsAtOnce: 12, batch: 50, logBlocks: Number.POSITIVE_INFINITY });
-    expect(calls).toBe(40);
+  };
+
+  test("is reported with the number of calls at once that it answers", async () => {
+    const answers = inBurst((count) => (count > 12 ? RATE_LIMIT : undefined));
+    expect(await checkOne({ answers })).toMatchObject({
+      callsAtOnce: 12,
+      batch: 50,
+      logBlocks: Number.POSITIVE_INFINITY,
+    });
   });
 
   test("is not suspected when calls fail for another reason", async () => {
-    let hasSearched = false;
-    const before = (method: string): void => {
-      if (method === "eth_getLogs") hasSearched = true;
-      else if (hasSearched) throw new NodeError(-32603, "internal error");
-    };
-    expect((await one({ before })).callsAtOnce).toBeUndefined();
+    const answers = inBurst(() => ({ error: { code: -32603, message: "internal error" } }));
+    expect((await checkOne({ answers })).callsAtOnce).toBeUndefined();
   });
 });
