@@ -26,7 +26,7 @@ function setup() {
   return {
     ...{ monitor, time, onStall, onClock, beginRead },
     read: (...args: Parameters<typeof beginRead>) => beginRead(...args)(),
-    isStalled: (chain: string) => monitor.findStalled("mainnet", chain) !== undefined,
+    listStalled: () => names.filter((chain) => monitor.findStalled("mainnet", chain) !== undefined),
     /** Reads all chains every two seconds; those in `still` get no new blocks. */
     run(ms: number, still: readonly string[] = []) {
       const stopped = new Map(still.map((chain) => [chain, time.ms]));
@@ -39,9 +39,9 @@ function setup() {
 }
 
 test("a chain is stalled from its limit on, until it has a new block", () => {
-  const { run, time, read, monitor, isStalled, onStall } = setup();
+  const { run, time, read, monitor, listStalled, onStall } = setup();
   run(2 * MINUTE, ["polygon"]);
-  expect(isStalled("polygon")).toBe(false);
+  expect(listStalled()).toEqual([]);
   run(2_000, ["base"]);
   expect(monitor.stalledCount()).toBe(0);
   read("polygon", 2 * MINUTE + 1_000);
@@ -50,57 +50,60 @@ test("a chain is stalled from its limit on, until it has a new block", () => {
     ageMs: 2 * MINUTE + 1_000,
   });
   expect(monitor.stalledCount()).toBe(1);
-  expect(isStalled("base")).toBe(false);
+  expect(listStalled()).toEqual(["polygon"]);
   read("polygon", 1_000);
-  expect(isStalled("polygon")).toBe(false);
+  expect(listStalled()).toEqual([]);
   expect(onStall.mock.calls.map(([{ chain, block }]) => [chain, block !== undefined])).toEqual([
     ["polygon", true],
     ["polygon", false],
   ]);
 });
 
-test("is refused within its limit while it is read", () => {
-  const { run, isStalled, monitor } = setup();
+test("a chain is stalled within its limit while it is read, also if all are", () => {
+  const { run, listStalled } = setup();
   run(2 * MINUTE + 2_000, ["polygon"]);
-  expect([isStalled("polygon"), monitor.stalledCount()]).toEqual([true, 1]);
+  expect(listStalled()).toEqual(["polygon"]);
+  const others = setup();
+  others.run(3 * MINUTE, ["polygon", "base", "optimism"]);
+  expect(others.monitor.stalledCount()).toBe(3);
 });
 
 describe("blocks of several endpoints", () => {
   test("the newest counts", () => {
-    const { read, isStalled } = setup();
+    const { read, listStalled } = setup();
     read("polygon", 10 * MINUTE, "a");
-    expect(isStalled("polygon")).toBe(true);
+    expect(listStalled()).toEqual(["polygon"]);
     read("polygon", 1_000, "b");
-    expect(isStalled("polygon")).toBe(false);
+    expect(listStalled()).toEqual([]);
     read("polygon", 10 * MINUTE, "a");
-    expect(isStalled("polygon")).toBe(false);
+    expect(listStalled()).toEqual([]);
   });
 
   test("a block from the future does not hide that the chain is stalled", () => {
-    const { read, isStalled } = setup();
+    const { read, listStalled } = setup();
     read("polygon", -10 * MINUTE, "liar");
     read("polygon", 10 * MINUTE, "honest");
-    expect(isStalled("polygon")).toBe(true);
+    expect(listStalled()).toEqual(["polygon"]);
   });
 
   test("chain state of an old block is refused even if an endpoint has a newer one", () => {
-    const { read, time, isStalled } = setup();
+    const { read, time, listStalled } = setup();
     read("polygon", 1_000, "a");
     read("polygon", 10 * MINUTE);
-    expect(isStalled("polygon")).toBe(true);
+    expect(listStalled()).toEqual(["polygon"]);
     // Quotes are not asked for any more.
     time.ms += 11_000;
     read("polygon", 1_000, "a");
-    expect(isStalled("polygon")).toBe(false);
+    expect(listStalled()).toEqual([]);
   });
 
   test("reads that end in another order than they began do not set the time back", () => {
-    const { beginRead, time, isStalled } = setup();
+    const { beginRead, time, listStalled } = setup();
     const early = beginRead("polygon", 3 * MINUTE);
     time.ms += 1_000;
     beginRead("polygon", 1_000)();
     early();
-    expect(isStalled("polygon")).toBe(false);
+    expect(listStalled()).toEqual([]);
   });
 });
 
@@ -113,7 +116,7 @@ describe("a wrong clock", () => {
     expect(onClock).toHaveBeenCalledOnce();
   });
 
-  test("refuses nothing, whether it is slow or fast", () => {
+  test("refuses nothing, whether it is slow or fast, and is right at once when it is set right", () => {
     const { time, run, monitor } = setup();
     time.wallOffsetMs = -10 * MINUTE;
     run(MINUTE);
@@ -121,13 +124,16 @@ describe("a wrong clock", () => {
     time.wallOffsetMs = 10 * MINUTE;
     run(5 * MINUTE);
     expect([monitor.stalledCount(), monitor.clock().evidence]).toEqual([0, "blocks"]);
+    time.wallOffsetMs = 0;
+    run(4_000);
+    expect([monitor.stalledCount(), monitor.clock().evidence]).toEqual([0, undefined]);
   });
 
   test("does not hide a chain that is stalled", () => {
-    const { time, run, isStalled, monitor } = setup();
+    const { time, run, listStalled } = setup();
     time.wallOffsetMs = 10 * MINUTE;
     run(3 * MINUTE, ["polygon"]);
-    expect([isStalled("polygon"), monitor.stalledCount()]).toEqual([true, 1]);
+    expect(listStalled()).toEqual(["polygon"]);
   });
 
   test("does not change the age of a block", () => {
@@ -139,19 +145,8 @@ describe("a wrong clock", () => {
     expect(monitor.isTooOld("mainnet", "polygon", block)).toBe(true);
   });
 
-  test("that is set right is right at once", () => {
-    const { time, run, monitor } = setup();
-    time.wallOffsetMs = 10 * MINUTE;
-    run(MINUTE);
-    time.wallOffsetMs = 0;
-    run(4_000);
-    expect([monitor.stalledCount(), monitor.clock().evidence]).toEqual([0, undefined]);
-  });
-});
-
-describe("a clock that is set", () => {
-  test("makes a read that began before meaningless", () => {
-    const { time, beginRead, read, isStalled } = setup();
+  test("makes a read meaningless that began before it was set", () => {
+    const { time, beginRead, read, listStalled } = setup();
     time.wallOffsetMs = 10 * MINUTE;
     read("base", 1_000);
     time.ms += 100;
@@ -160,102 +155,10 @@ describe("a clock that is set", () => {
     time.wallOffsetMs = 0;
     read("base", 1_000);
     inFlight();
-    expect(isStalled("polygon")).toBe(false);
-  });
-});
-
-describe("chains that are all stalled", () => {
-  test("are refused, although they look equally old", () => {
-    const { run, monitor } = setup();
-    run(3 * MINUTE, ["polygon", "base", "optimism"]);
-    expect(monitor.stalledCount()).toBe(3);
-  });
-});
-
-describe("a machine that was suspended", () => {
-  test("refuses nothing before it has read again", () => {
-    const { time, run, beginRead, monitor } = setup();
-    run(MINUTE);
-    const inFlight = beginRead("polygon", 1_000);
-    time.ms += 60 * MINUTE;
-    time.suspendedMs = 60 * MINUTE;
-    expect(monitor.stalledCount()).toBe(0);
-    inFlight();
-    run(4_000);
-    expect(monitor.stalledCount()).toBe(0);
+    expect(listStalled()).toEqual([]);
   });
 
-  test("judges a block by the time after it, and none that was read before", () => {
-    const { time, monitor } = setup();
-    const early = { timestamp: (time.ms - 1_000) / 1000, readAt: time.ms - START_MS };
-    time.ms += 60 * MINUTE;
-    time.suspendedMs = 60 * MINUTE - 1_000;
-    const late = { ...early, readAt: time.ms - START_MS - time.suspendedMs };
-    const isTooOld = (block: typeof early): boolean => monitor.isTooOld("mainnet", "polygon", block);
-    expect([isTooOld(late), isTooOld(early)]).toEqual([true, false]);
-  });
-
-  test("refuses nothing after SIGSTOP and SIGCONT either, which the monotonic clock counts", () => {
-    const { time, run, beginRead, monitor } = setup();
-    run(MINUTE);
-    const inFlight = beginRead("polygon", 1_000);
-    time.ms += 60 * MINUTE;
-    inFlight();
-    expect(monitor.stalledCount()).toBe(0);
-    run(2_000);
-    expect(monitor.stalledCount()).toBe(0);
-  });
-
-  test("refuses a chain that is really stalled once it has read again", () => {
-    const { time, run, isStalled } = setup();
-    run(MINUTE);
-    time.ms += 60 * MINUTE;
-    time.suspendedMs = 60 * MINUTE;
-    run(3 * MINUTE, ["polygon"]);
-    expect(isStalled("polygon")).toBe(true);
-  });
-});
-
-test("a chain without a limit is never stalled", () => {
-  const { monitor } = setup();
-  const heads = monitor.getHeadTracker("goerli", "optimism");
-  heads.record(STATE_SOURCE, { number: 1, timestamp: 0 }, 0);
-  const block = { timestamp: 0, readAt: 0 };
-  expect([monitor.stalledCount(), monitor.isTooOld("goerli", "optimism", block)]).toEqual([0, false]);
-  expect(heads.needsRead(0)).toBe(false);
-});
-
-describe("what tells that the clock is wrong", () => {
-  const limits = {
-    mainnet: new Map(["a", "b", "c", "d", "e"].map((chain) => [chain, { maxBlockAgeMs: 2 * MINUTE, blockTimeMs: 1 }])),
-  };
-  /** Returns the offset in seconds and the stalled chains after one read of each chain, of a block of this age. */
-  function judge(agesSeconds: Readonly<Record<string, number>>) {
-    const monitor = new BlockAgeMonitor({ limits, clocks: { now: () => START_MS, monotonicNow: () => 0 } });
-    for (const [chain, age] of Object.entries(agesSeconds))
-      monitor.getHeadTracker("mainnet", chain).record(STATE_SOURCE, { number: 1, timestamp: START_MS / 1000 - age }, 0);
-    const stalled = Object.keys(agesSeconds).filter((chain) => monitor.findStalled("mainnet", chain) !== undefined);
-    return { offset: monitor.clock().offsetMs / 1000 + 0, stalled };
-  }
-
-  test.each([
-    ["nothing, of chains that are well", { a: 2, b: 12, c: 1 }, 0, []],
-    ["two chains that look equally old", { a: 600, b: 612 }, 600, []],
-    ["two chains in the future", { a: -600, b: -590 }, -590, []],
-    ["not one chain alone: nobody knows whether it is stalled", { a: 600 }, 0, ["a"]],
-    ["not one of two chains", { a: 600, b: 2 }, 0, ["a"]],
-    ["not two chains of different ages", { a: 600, b: 900 }, 0, ["a", "b"]],
-    ["the majority, and one chain is stalled beside that", { a: 600, b: 605, c: 900 }, 605, ["c"]],
-    ["not a minority", { a: 600, b: 605, c: 1, d: 2, e: 3 }, 0, ["a", "b"]],
-    ["not an age that chains reach", { a: 59, b: 59 }, 0, []],
-  ])("%s", (_, ages, age, stalled) => {
-    expect(judge(ages)).toEqual({ offset: -age + 0, stalled });
-  });
-});
-
-test.each([20 * MINUTE, -20 * MINUTE])(
-  "tells the right time by the blocks on a clock that is wrong by %i ms",
-  (offset) => {
+  test.each([20 * MINUTE, -20 * MINUTE])("by %i ms does not keep the right time from being told", (offset) => {
     const { read, monitor, time } = setup();
     time.wallOffsetMs = offset;
     // The clock was wrong from the start: that is no jump.
@@ -269,5 +172,62 @@ test.each([20 * MINUTE, -20 * MINUTE])(
     // Once the clock is set, it is believed.
     time.wallOffsetMs = 0;
     expect(monitor.now()).toBe(time.ms);
-  },
-);
+  });
+});
+
+describe("a machine that was suspended", () => {
+  // The monotonic clock counts the time between SIGSTOP and SIGCONT.
+  test.each([60 * MINUTE, 0])("refuses nothing before it has read again (%i ms not counted)", (suspendedMs) => {
+    const { time, run, beginRead, monitor, listStalled } = setup();
+    run(MINUTE);
+    const inFlight = beginRead("polygon", 1_000);
+    time.ms += 60 * MINUTE;
+    time.suspendedMs = suspendedMs;
+    expect(monitor.stalledCount()).toBe(0);
+    inFlight();
+    run(4_000);
+    expect(monitor.stalledCount()).toBe(0);
+    run(3 * MINUTE, ["polygon"]);
+    expect(listStalled()).toEqual(["polygon"]);
+  });
+
+  test("judges a block by the time after it, and none that was read before", () => {
+    const { time, monitor } = setup();
+    const early = { timestamp: (time.ms - 1_000) / 1000, readAt: time.ms - START_MS };
+    time.ms += 60 * MINUTE;
+    time.suspendedMs = 60 * MINUTE - 1_000;
+    const late = { ...early, readAt: time.ms - START_MS - time.suspendedMs };
+    const isTooOld = (block: typeof early): boolean => monitor.isTooOld("mainnet", "polygon", block);
+    expect([isTooOld(late), isTooOld(early)]).toEqual([true, false]);
+  });
+});
+
+test("a chain without a limit is never stalled", () => {
+  const { monitor } = setup();
+  const heads = monitor.getHeadTracker("goerli", "optimism");
+  heads.record(STATE_SOURCE, { number: 1, timestamp: 0 }, 0);
+  const block = { timestamp: 0, readAt: 0 };
+  expect([monitor.stalledCount(), monitor.isTooOld("goerli", "optimism", block)]).toEqual([0, false]);
+  expect(heads.needsRead(0)).toBe(false);
+});
+
+// One read of each chain, of a block of this age in seconds.
+test.each<[string, Record<string, number>, number, string[]]>([
+  ["nothing, of chains that are well", { a: 2, b: 12, c: 1 }, 0, []],
+  ["two chains that look equally old", { a: 600, b: 612 }, 600, []],
+  ["two chains in the future", { a: -600, b: -590 }, -590, []],
+  ["not one chain alone: nobody knows whether it is stalled", { a: 600 }, 0, ["a"]],
+  ["not one of two chains", { a: 600, b: 2 }, 0, ["a"]],
+  ["not two chains of different ages", { a: 600, b: 900 }, 0, ["a", "b"]],
+  ["the majority, and one chain is stalled beside that", { a: 600, b: 605, c: 900 }, 605, ["c"]],
+  ["not a minority", { a: 600, b: 605, c: 1, d: 2, e: 3 }, 0, ["a", "b"]],
+  ["not an age that chains reach", { a: 59, b: 59 }, 0, []],
+])("what tells that the clock is wrong: %s", (_, ages, slowSeconds, stalled) => {
+  const chains = Object.keys(ages);
+  const limits = { mainnet: new Map(chains.map((chain) => [chain, { maxBlockAgeMs: 2 * MINUTE, blockTimeMs: 1 }])) };
+  const monitor = new BlockAgeMonitor({ limits, clocks: { now: () => START_MS, monotonicNow: () => 0 } });
+  for (const [chain, age] of Object.entries(ages))
+    monitor.getHeadTracker("mainnet", chain).record(STATE_SOURCE, { number: 1, timestamp: START_MS / 1000 - age }, 0);
+  expect(chains.filter((chain) => monitor.findStalled("mainnet", chain) !== undefined)).toEqual(stalled);
+  expect(monitor.clock().offsetMs / 1000 + slowSeconds).toBe(0);
+});

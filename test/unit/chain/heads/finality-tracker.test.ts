@@ -1,30 +1,33 @@
 import { describe, expect, test } from "vitest";
-import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { FinalityTracker } from "../../../../src/chain/heads/finality-tracker.js";
 import { getHeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-errors.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { UpstreamError } from "../../../../src/resilience/http-client/upstream-error.js";
-import { createHeader } from "../support/log-chain-stub.js";
+import { createClientStub, createHeader } from "../support/log-chain-stub.js";
+import { never } from "../support/rpc-node-stub.js";
 
-const never = new AbortController().signal;
+const MINUTE = 60_000;
 const wall = 1_800_000_000_000;
 const hourAgo = wall / 1000 - 3_600;
-const unavailable = (cause: unknown) => new ServiceError("UPSTREAM_UNAVAILABLE", "down", { cause });
+
+/** Rejects a read as a client does when no endpoint has responded. */
+const fail = (cause: unknown) => (): never => {
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", "down", { cause });
+};
+const failAs = (kind: "not_found" | "rate_limited" | undefined) => fail(new RpcError("refused", { kind, numbers: [] }));
+const unreachable = fail(new UpstreamError("could not be reached"));
 
 /** Creates a tracker of a chain that returns this finalized block. */
 function setup(respond: (signal: AbortSignal) => unknown) {
   const state = { respond, reads: 0 };
-  const client: ChainClient = {
-    slug: "optimism",
+  const client = createClientStub({
     async send(method, params, signal) {
       expect([method, ...params]).toEqual(["eth_getBlockByNumber", "finalized", false]);
       state.reads += 1;
       return state.respond(signal);
     },
-    sendBatch: () => Promise.reject(new Error("no batches")),
-    getLogs: () => Promise.reject(new Error("no logs")),
-  };
+  });
   const clock = { ms: 0 };
   const finality = new FinalityTracker(
     () => clock.ms,
@@ -48,7 +51,7 @@ describe("isFinal", () => {
     expect(state.reads).toBe(2);
   });
 
-  test("uses what a client with the same cache key has read", async () => {
+  test("uses what a client with the same heads has read, and not what another one has", async () => {
     const { isFinal, finality, state, client } = setup(() => createHeader(100));
     await isFinal(100);
     expect(await finality.isFinal({ ...client, heads: getHeadTracker(client) }, { number: 100 }, never)).toBe(true);
@@ -72,9 +75,9 @@ describe("isFinal", () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     expect(await isFinal(500)).toBe(true);
     state.respond = () => createHeader(100);
-    clock.ms += 5 * 60_000;
+    clock.ms += 5 * MINUTE;
     expect(await isFinal(1_001)).toBe(false);
-    clock.ms += 5 * 60_000 - 1;
+    clock.ms += 5 * MINUTE - 1;
     expect(await isFinal(500)).toBe(true);
     clock.ms += 1;
     expect([await isFinal(500), await isFinal(100)]).toEqual([false, true]);
@@ -83,10 +86,8 @@ describe("isFinal", () => {
   test("forgets it after ten minutes also while the chain does not respond", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
-    state.respond = () => {
-      throw unavailable(new UpstreamError("could not be reached"));
-    };
-    clock.ms += 10 * 60_000 - 1;
+    state.respond = unreachable;
+    clock.ms += 10 * MINUTE - 1;
     expect(await isFinal(500)).toBe(true);
     clock.ms += 1;
     expect(await isFinal(500)).toBe(false);
@@ -95,53 +96,35 @@ describe("isFinal", () => {
   test("keeps a block final while some endpoint confirms it now and then", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
-    clock.ms += 9 * 60_000;
+    clock.ms += 9 * MINUTE;
     await isFinal(1_001);
     state.respond = () => createHeader(100);
-    clock.ms += 9 * 60_000;
+    clock.ms += 9 * MINUTE;
     expect([await isFinal(1_001), await isFinal(1_000)]).toEqual([false, true]);
   });
 
   test.each([
     ["null", () => null],
-    [
-      "an unknown block",
-      () => {
-        throw unavailable(new RpcError("refused", { kind: "not_found", numbers: [] }));
-      },
-    ],
-    [
-      "invalid parameters",
-      () => {
-        throw unavailable(new RpcError("refused", { kind: undefined, numbers: [] }));
-      },
-    ],
-    [
-      "400",
-      () => {
-        throw unavailable(new UpstreamError("answered 400", { status: 400 }));
-      },
-    ],
+    ["an unknown block", failAs("not_found")],
+    ["invalid parameters", failAs(undefined)],
+    ["400", fail(new UpstreamError("answered 400", { status: 400 }))],
   ])("treats blocks older than an hour as final where the chain responds with %s", async (_, say) => {
     const { isFinal, state, clock } = setup(say);
     expect([await isFinal(5, hourAgo), await isFinal(5, hourAgo + 1), await isFinal(5)]).toEqual([true, false, false]);
-    clock.ms += 9 * 60_000;
+    clock.ms += 9 * MINUTE;
     await isFinal(5, hourAgo);
     expect(state.reads).toBe(1);
-    clock.ms += 60_000;
+    clock.ms += MINUTE;
     await isFinal(5, hourAgo);
     expect(state.reads).toBe(2);
   });
 
   test.each([
-    ["is busy", unavailable(new RpcError("refused", { kind: "rate_limited", numbers: [] }))],
-    ["is gone", unavailable(new UpstreamError("could not be reached"))],
-    ["answers nonsense", undefined],
-  ])("returns false without failing where the chain %s", async (_, error) => {
-    const { isFinal, state } = setup(() => {
-      if (error !== undefined) throw error;
-      return "0x1";
-    });
+    ["is busy", failAs("rate_limited")],
+    ["is gone", unreachable],
+    ["answers nonsense", () => "0x1"],
+  ])("returns false without failing where the chain %s", async (_, say) => {
+    const { isFinal, state } = setup(say);
     expect(await isFinal(5, hourAgo)).toBe(false);
     expect(await isFinal(5, hourAgo)).toBe(false);
     expect(state.reads).toBe(1);
@@ -158,12 +141,5 @@ describe("isFinal", () => {
     expect(state.reads).toBe(1);
     state.respond = () => createHeader(100);
     expect(await isFinal(5)).toBe(true);
-  });
-
-  test("keeps the state of custom endpoints separate", async () => {
-    const { client, finality, state } = setup(() => createHeader(100));
-    expect(await finality.isFinal(client, { number: 100 }, never)).toBe(true);
-    state.respond = () => createHeader(5);
-    expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(false);
   });
 });

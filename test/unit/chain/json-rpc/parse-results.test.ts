@@ -8,7 +8,7 @@ import {
 import { blockNumbersOf, createLog, createLogChainStub, createRpcLog } from "../support/log-chain-stub.js";
 
 const { client } = createLogChainStub([]);
-const unlikeHop = expect.objectContaining({
+const invalid = expect.objectContaining({
   reason: "UPSTREAM_UNAVAILABLE",
   message: expect.stringContaining("optimism"),
 });
@@ -21,40 +21,24 @@ const parsedReceipt = { ...receipt, logs: [parsedLog, parsedNext] };
 const shout = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
 
 describe("parseReceipt", () => {
-  test("returns the fields of a receipt", () => {
+  test("returns the fields of a receipt, and undefined for null", () => {
+    expect(parseReceipt(client, null)).toBeUndefined();
     expect(parseReceipt(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(parsedReceipt);
     expect(parseReceipt(client, { ...receipt, logs: [] })).toEqual({ ...receipt, logs: [] });
   });
 
-  test("returns undefined for null", () => {
-    expect(parseReceipt(client, null)).toBeUndefined();
-  });
-
   test("accepts hex of either case and returns lower case", () => {
-    const shouted = {
-      ...receipt,
-      transactionHash: shout(transactionHash),
-      blockHash: shout(blockHash),
-      from: shout(from),
-    };
-    expect(parseReceipt(client, shouted)).toEqual(parsedReceipt);
-    const logs = [{ ...log, transactionHash: shout(transactionHash), blockHash: shout(blockHash) }];
-    expect(parseReceipt(client, { ...receipt, logs })).toEqual({ ...receipt, logs: [parsedLog] });
+    const hashes = { transactionHash: shout(transactionHash), blockHash: shout(blockHash) };
+    const shouted = { ...hashes, from: shout(from), logs: [{ ...log, ...hashes }] };
+    expect(parseReceipt(client, shouted)).toEqual({ ...receipt, logs: [parsedLog] });
   });
 
-  test("leaves out removed logs", () => {
-    const undone = { ...createRpcLog(8), removed: true };
-    expect(parseReceipt(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([parsedLog]);
-  });
-
+  const other = createRpcLog(8);
   test.each<[string, unknown]>([
-    [
-      "a log of another transaction",
-      { ...receipt, logs: [log, { ...next, transactionHash: createRpcLog(8).transactionHash }] },
-    ],
-    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: createRpcLog(8).blockHash }] }],
-    ["another transaction's hash", { ...receipt, transactionHash: createRpcLog(8).transactionHash }],
-    ["another block's hash", { ...receipt, blockHash: createRpcLog(8).blockHash }],
+    ["a log of another transaction", { ...receipt, logs: [log, { ...next, transactionHash: other.transactionHash }] }],
+    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: other.blockHash }] }],
+    ["another transaction's hash", { ...receipt, transactionHash: other.transactionHash }],
+    ["another block's hash", { ...receipt, blockHash: other.blockHash }],
     ["no hash", { ...receipt, transactionHash: undefined, logs: [] }],
     ["a short hash", { ...receipt, transactionHash: "0x12", logs: [] }],
     ["no block", { ...receipt, blockHash: null, logs: [] }],
@@ -64,20 +48,15 @@ describe("parseReceipt", () => {
     ["a word", transactionHash],
     ["nothing", undefined],
   ])("rejects %s", (_, answer) => {
-    expect(() => parseReceipt(client, answer)).toThrow(unlikeHop);
+    expect(() => parseReceipt(client, answer)).toThrow(invalid);
   });
 });
 
 describe("parseLogs", () => {
   test("returns hex in lower case and numbers as numbers", () => {
     const shouted = {
-      address: shout(log.address),
-      topics: log.topics.map(shout),
-      data: "0xAB",
-      blockNumber: "0xA",
-      blockHash: shout(log.blockHash),
-      logIndex: "0xB",
-      transactionHash: shout(log.transactionHash),
+      ...{ address: shout(log.address), topics: log.topics.map(shout), data: "0xAB", blockNumber: "0xA" },
+      ...{ blockHash: shout(log.blockHash), logIndex: "0xB", transactionHash: shout(log.transactionHash) },
     };
     expect(parseLogs(client, [shouted])).toEqual([{ ...parsedLog, data: "0xab", blockNumber: 10, logIndex: 11 }]);
   });
@@ -100,7 +79,7 @@ describe("parseLogs", () => {
     ["log index", { logIndex: null }],
     ["transaction", { transactionHash: null }],
   ])("rejects a log with an invalid %s", (_, part) => {
-    expect(() => parseLogs(client, [log, { ...log, ...part }])).toThrow(unlikeHop);
+    expect(() => parseLogs(client, [log, { ...log, ...part }])).toThrow(invalid);
   });
 });
 
@@ -111,5 +90,5 @@ test("block headers and senders are returned in lower case", () => {
 });
 
 test.each([null, {}, { from: "0x12" }])("parseSender rejects %j", (answer) => {
-  expect(() => parseSender(client, answer)).toThrow(unlikeHop);
+  expect(() => parseSender(client, answer)).toThrow(invalid);
 });

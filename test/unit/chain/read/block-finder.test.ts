@@ -3,25 +3,22 @@ import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { getHeadTracker } from "../../../../src/chain/heads/head-tracker.js";
 import { BlockFinder, searchBlockByTime } from "../../../../src/chain/read/block-finder.js";
-import { createHeader } from "../support/log-chain-stub.js";
+import { createClientStub, createHeader } from "../support/log-chain-stub.js";
+import { never } from "../support/rpc-node-stub.js";
 
-const never = new AbortController().signal;
 const blockMs = 2_000;
 const start = 1_600_000_000;
 
 /** A chain with a block every two seconds, and its clock. */
 function setup(blocks = 50_000_000) {
   const state = { head: blocks, shift: 0, reads: [] as (number | "latest")[], has: (_: number) => true };
-  const client: ChainClient = {
-    slug: "optimism",
+  const client = createClientStub({
     async send(_, [block]) {
       const number = block === "latest" ? state.head : Number(block);
       state.reads.push(block === "latest" ? "latest" : number);
       return state.has(number) ? createHeader(number, start + state.shift + number * 2) : null;
     },
-    sendBatch: () => Promise.reject(new Error("no batches")),
-    getLogs: () => Promise.reject(new Error("no logs")),
-  };
+  });
   const clock = { ms: 0 };
   const times = new BlockFinder(() => clock.ms);
   const blockAt = (seconds: number, of: ChainClient = client) => times.findBlockAt(of, start + seconds, blockMs, never);
@@ -93,16 +90,6 @@ describe("findBlockAt", () => {
     const recent = 100_000_000 - 3_000;
     await blockAt(recent);
     expect(await readsOf(() => blockAt(recent))).toBe(1);
-  });
-
-  test("keeps the caches of clients separate", async () => {
-    const { client, blockAt, state, readsOf } = setup();
-    await blockAt(60_000_000);
-    const other = { ...client };
-    state.shift = 10_000_000;
-    expect(await readsOf(() => blockAt(60_000_000, other))).toBe(2);
-    expect(await blockAt(60_000_000, other)).toBeLessThanOrEqual(25_000_000);
-    expect(await blockAt(60_000_000)).toBeGreaterThan(29_000_000);
   });
 
   test("uses a wrong timestamp for one hour at most", async () => {
@@ -199,19 +186,13 @@ describe("searchBlockByTime", () => {
     );
   });
 
+  const steady = [{ blocks: 100_000_000, secondsPerBlock: 2, gapSeconds: 0 }];
+  const changed = [13, 12].map((secondsPerBlock) => ({ blocks: 20_000_000, secondsPerBlock, gapSeconds: 0 }));
   test.each<[string, Section[], number, number]>([
-    ["the right block time", [{ blocks: 100_000_000, secondsPerBlock: 2, gapSeconds: 0 }], 2, 1],
-    ["half the block time", [{ blocks: 100_000_000, secondsPerBlock: 2, gapSeconds: 0 }], 1, 3],
-    ["twice the block time", [{ blocks: 100_000_000, secondsPerBlock: 2, gapSeconds: 0 }], 4, 3],
-    [
-      "a block time that has changed",
-      [
-        { blocks: 20_000_000, secondsPerBlock: 13, gapSeconds: 0 },
-        { blocks: 20_000_000, secondsPerBlock: 12, gapSeconds: 0 },
-      ],
-      12,
-      4,
-    ],
+    ["the right block time", steady, 2, 1],
+    ["half the block time", steady, 1, 3],
+    ["twice the block time", steady, 4, 3],
+    ["a block time that has changed", changed, 12, 4],
   ])("needs few reads: %s", async (_, sections, blockSeconds, maxReads) => {
     for (const share of [0.1, 0.3, 0.5, 0.7, 0.9, 0.99]) {
       const { reads } = await find(sections, share, blockSeconds);

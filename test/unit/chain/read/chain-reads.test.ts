@@ -12,28 +12,27 @@ import {
 } from "../../../../src/chain/read/chain-reads.js";
 import {
   blockNumbersOf,
+  createClientStub,
   createHeader,
   createLogChainStub,
   createRpcLog,
   logFilter,
 } from "../support/log-chain-stub.js";
-import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import { type NodeCall, never, returning, startPool } from "../support/rpc-node-stub.js";
 
-const never = new AbortController().signal;
-const unlikeHop = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
+const invalid = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
 const hash = createHeader(9).hash;
+const receipt = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
 
 function saying(result: unknown) {
   const asked: unknown[] = [];
-  const client: ChainClient = {
-    slug: "optimism",
+  const client = createClientStub({
     async send(method, params) {
       asked.push([method, ...params]);
       return result;
     },
-    sendBatch: () => Promise.reject(new Error("no batches")),
     getLogs: async ({ range }) => ({ result, range }),
-  };
+  });
   return { client, asked };
 }
 
@@ -63,22 +62,19 @@ describe("readBlockHeader", () => {
     ["no time", "latest", { ...createHeader(9), timestamp: "soon" }],
     ["a word", "latest", "0x9"],
   ])("rejects %s", async (_, block, answer) => {
-    await expect(readBlockHeader(saying(answer).client, block, never)).rejects.toMatchObject(unlikeHop);
+    await expect(readBlockHeader(saying(answer).client, block, never)).rejects.toMatchObject(invalid);
   });
 });
 
 test("an impossible result is retried at the next endpoint", async () => {
-  const saying = (answer: unknown) => startRpcNodeStub({ respond: () => ({ result: answer }) });
-  const other = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
-  const asked = { ...other, transactionHash: createHeader(8).hash };
-  const { client, failures } = createPoolOn([await saying(other), await saying(asked)]);
+  const asked = { ...receipt, transactionHash: createHeader(8).hash };
+  const { client, failures } = await startPool([returning(receipt), returning(asked)]);
   expect(await readReceipt(client, asked.transactionHash, never)).toEqual(asked);
-  const uint = createPoolOn([await saying("0x"), await saying(hash)]);
-  expect(await readUint(uint.client, asked.from, "0x", never)).toBe(BigInt(hash));
   expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
+  const uint = await startPool([returning("0x"), returning(hash)]);
+  expect(await readUint(uint.client, asked.from, "0x", never)).toBe(BigInt(hash));
 });
 
-const receipt = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
 test.each([
   ["newest block", createHeader(9), (client: ChainClient) => readLatestBlockHeader(client, never)],
   ["block", createHeader(9), (client: ChainClient) => readRequiredBlockHeader(client, createHeader(9).hash, never)],
@@ -86,19 +82,17 @@ test.each([
   ["receipt", receipt, (client: ChainClient) => readRequiredReceipt(client, hash, never)],
   ["sender", receipt, (client: ChainClient) => readSender(client, hash, never)],
 ])("a required %s that one endpoint does not have is read from the next", async (_, there, read) => {
-  const nodes = await Promise.all(
-    [null, there].map((result) => startRpcNodeStub({ head: result, respond: () => ({ result }) })),
-  );
-  const { client, failures } = createPoolOn(nodes);
+  const { client, failures } = await startPool([null, there].map((result) => ({ ...returning(result), head: result })));
   expect(await read(client)).toBeDefined();
   expect(failures).toMatchObject([{ error: "does not have data that its chain has" }]);
-  await expect(read(saying(null).client)).rejects.toMatchObject(unlikeHop);
+  await expect(read(saying(null).client)).rejects.toMatchObject(invalid);
 });
 
 test("an endpoint that lacks old data stays the first choice for other reads", async () => {
-  const saying = (found: unknown, other: string) =>
-    startRpcNodeStub({ respond: ({ method }) => ({ result: method === "eth_getTransactionReceipt" ? found : other }) });
-  const { client, send } = createPoolOn([await saying(null, "0xa"), await saying(receipt, "0xb")]);
+  const saying = (found: unknown, other: string) => ({
+    respond: ({ method }: NodeCall) => ({ result: method === "eth_getTransactionReceipt" ? found : other }),
+  });
+  const { client, send } = await startPool([saying(null, "0xa"), saying(receipt, "0xb")]);
   for (let each = 0; each < 6; each++) expect(await readRequiredReceipt(client, hash, never)).toEqual(receipt);
   expect(await send()).toBe("0xa");
 });
@@ -108,12 +102,9 @@ describe("readLogPage", () => {
     readLogPage(saying(result).client, { filter: logFilter, range }, never);
 
   test("returns logs in chain order", async () => {
-    const { logs, range } = await page([
-      createRpcLog(17),
-      createRpcLog(16, 2),
-      createRpcLog(16, 0x10),
-      createRpcLog(11),
-    ]);
+    const { logs, range } = await page(
+      [[17], [16, 2], [16, 0x10], [11]].map(([block = 0, index]) => createRpcLog(block, index)),
+    );
     expect(blockNumbersOf(logs)).toEqual([11, 16, 16, 17]);
     expect(logs.map(({ logIndex }) => logIndex)).toEqual([0, 2, 16, 0]);
     expect(range).toEqual({ from: 10, to: 20 });
@@ -137,33 +128,25 @@ describe("readLogPage", () => {
   test.each([
     ["no list", {}],
     ["nothing", null],
-    ["no block hash", [{ ...createRpcLog(12), blockHash: undefined }]],
-    ["a number out of this world", [{ ...createRpcLog(12), blockNumber: `0x${"f".repeat(40)}` }]],
-    ["a topic that is none", [{ ...createRpcLog(12), topics: ["0x1"] }]],
+    ["an invalid log", [{ ...createRpcLog(12), blockHash: undefined }]],
   ])("rejects %s", async (_, result) => {
-    await expect(page(result)).rejects.toMatchObject(unlikeHop);
+    await expect(page(result)).rejects.toMatchObject(invalid);
   });
 
-  test("reads everything up to the head where an endpoint accepts that, otherwise the last part", async () => {
-    const latest = { from: 0, to: "latest" } as const;
-    const whole = createLogChainStub([1, 99_000]);
-    const everything = await readLogPage(whole.client, { filter: logFilter, range: latest, newestFirst: true }, never);
-    expect([blockNumbersOf(everything.logs), everything.range]).toEqual([
-      [1, 99_000],
-      { from: 0, to: Number.POSITIVE_INFINITY },
-    ]);
-    const narrow = createLogChainStub([1, 99_000], { maxLogBlocks: 2_000 });
-    const newest = await readLogPage(narrow.client, { filter: logFilter, range: latest, newestFirst: true }, never);
-    expect([blockNumbersOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
+  const readNewest = (client: ChainClient, from: number) =>
+    readLogPage(client, { filter: logFilter, range: { from, to: "latest" }, newestFirst: true }, never);
+
+  test.each([
+    ["everything up to the head where an endpoint accepts that", undefined, [1, 99_000], [0, Number.POSITIVE_INFINITY]],
+    ["the last part otherwise", 2_000, [99_000], [98_001, 100_000]],
+  ])("reads %s", async (_, maxLogBlocks, blocks, [from, to]) => {
+    const { client } = createLogChainStub([1, 99_000], maxLogBlocks === undefined ? {} : { maxLogBlocks });
+    const { logs, range } = await readNewest(client, 0);
+    expect([blockNumbersOf(logs), range]).toEqual([blocks, { from, to }]);
   });
 
   test("returns nothing after the head", async () => {
     const { client, state } = createLogChainStub([1], { maxLogBlocks: 2_000 });
-    const after = await readLogPage(
-      client,
-      { filter: logFilter, range: { from: 100_001, to: "latest" }, newestFirst: true },
-      never,
-    );
-    expect([after.logs, state.pages]).toEqual([[], []]);
+    expect([(await readNewest(client, 100_001)).logs, state.pages]).toEqual([[], []]);
   });
 });

@@ -1,12 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { BlockRange } from "../../../../src/chain/chain-client.js";
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { blockNumbersOf, createLogChainStub, logFilter } from "../support/log-chain-stub.js";
+import { never, until } from "../support/rpc-node-stub.js";
 
-const never = new AbortController().signal;
-const forward = { newestFirst: false };
-const backward = { newestFirst: true };
+/** Creates a chain whose endpoint searches 1,000 blocks at a time. */
+function setup(blocks: readonly number[] = []) {
+  const { client, state } = createLogChainStub(blocks, { maxLogBlocks: 1_000 });
+  return {
+    state,
+    search: (range: BlockRange, more: Partial<Parameters<typeof searchLogs>[1]> = {}, signal = never) =>
+      searchLogs(client, { filter: logFilter, range, newestFirst: false, ...more }, signal),
+  };
+}
 
 describe("searchLogs", () => {
   test("finds everything once, in order, for any and for shrinking block ranges", async () => {
@@ -35,63 +43,48 @@ describe("searchLogs", () => {
   });
 
   test("reads eight pages concurrently once the first has determined their width", async () => {
-    const { client, state } = createLogChainStub([], { maxLogBlocks: 1_000 });
+    const { search, state } = setup();
     state.hold = () => sleep(5);
-    await searchLogs(client, { filter: logFilter, range: { from: 0, to: 19_999 }, ...forward }, never);
+    await search({ from: 0, to: 19_999 });
     expect([state.maxConcurrent, state.pages.length]).toEqual([8, 20]);
   });
 
   test.each([
-    [forward, 1_500, [1_500]],
-    [backward, 98_000, [99_000, 98_000]],
-  ])("stops as soon as it is complete and cancels the rest: %j", async (order, wanted, blocks) => {
-    const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { maxLogBlocks: 1_000 });
-    let pages = 0;
+    [false, 1_500, [1_500]],
+    [true, 98_000, [99_000, 98_000]],
+  ])("stops as soon as it is complete and cancels the rest, newest first: %j", async (newestFirst, wanted, blocks) => {
+    const { search, state } = setup([1_500, 3_500, 98_000, 99_000]);
     // Searches after the third page never complete.
-    state.hold = () => {
-      pages += 1;
-      return pages > 3 ? new Promise(() => {}) : Promise.resolve();
-    };
+    state.hold = () => (state.pages.length > 3 ? new Promise(() => {}) : Promise.resolve());
     const isComplete = (logs: readonly { readonly blockNumber: number }[]) =>
       logs.some(({ blockNumber }) => blockNumber === wanted);
-    const found = await searchLogs(
-      client,
-      { filter: logFilter, range: { from: 0, to: 100_000 }, ...order, isComplete },
-      never,
-    );
-    expect(blockNumbersOf(found)).toEqual(blocks);
-    expect(pages).toBeLessThan(12);
-    await vi.waitFor(() => expect(state.concurrent).toBe(0), { timeout: 60_000 });
-    expect(state.abortedSearches).toBeGreaterThanOrEqual(pages - 3);
+    expect(blockNumbersOf(await search({ from: 0, to: 100_000 }, { newestFirst, isComplete }))).toEqual(blocks);
+    expect(state.pages.length).toBeLessThan(12);
+    await until(() => expect(state.concurrent).toBe(0));
+    expect(state.abortedSearches).toBeGreaterThanOrEqual(state.pages.length - 3);
   });
 
   test("rejects when its signal aborts and leaves nothing pending", async () => {
-    const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
+    const { search, state } = setup([1]);
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
-    const search = searchLogs(
-      client,
-      { filter: logFilter, range: { from: 0, to: 50_000 }, ...forward },
-      leaving.signal,
-    );
-    await vi.waitFor(() => expect(state.concurrent).toBe(8), { timeout: 60_000 });
+    const found = search({ from: 0, to: 50_000 }, {}, leaving.signal);
+    await until(() => expect(state.concurrent).toBe(8));
     leaving.abort();
-    await expect(search).rejects.toThrow("left");
-    await vi.waitFor(() => expect(state.concurrent).toBe(0), { timeout: 60_000 });
+    await expect(found).rejects.toThrow("left");
+    await until(() => expect(state.concurrent).toBe(0));
     expect(state.pages).toHaveLength(9);
   });
 
   test("fails when a page cannot be read", async () => {
-    const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
+    const { search, state } = setup([1]);
     state.hold = ({ from }) => (from === 30_000 ? Promise.reject(new Error("down")) : Promise.resolve());
-    await expect(
-      searchLogs(client, { filter: logFilter, range: { from: 0, to: 50_000 }, ...forward }, never),
-    ).rejects.toThrow("down");
+    await expect(search({ from: 0, to: 50_000 })).rejects.toThrow("down");
   });
 
   test("sends nothing for an empty range", async () => {
-    const { client, state } = createLogChainStub([1]);
-    expect(await searchLogs(client, { filter: logFilter, range: { from: 5, to: 4 }, ...forward }, never)).toEqual([]);
+    const { search, state } = setup([1]);
+    expect(await search({ from: 5, to: 4 })).toEqual([]);
     expect(state.pages).toEqual([]);
   });
 });
