@@ -237,13 +237,33 @@ async function composeParts({
   const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
   const deliveryTimes = transfers.index?.deliveryTimes;
   const quotes = composeQuoteEngine({
-    ...{ config, chains, blockAges, offChainSources, limiter, metrics, tracing, sharedCache, clocks, deliveryTimes },
+    config,
+    chains,
+    blockAges,
+    offChainSources,
+    limiter,
+    metrics,
+    tracing,
+    sharedCache,
+    clocks,
+    deliveryTimes,
   });
   const { prices } = offChainSources;
   const watcher = composeWatches({ config, chains, transfers, prices, metrics, scheduler, reads });
   return {
-    ...{ callsPerSecond, clocks, chains, blockAges, redis, offChainSources, scheduler, eventLoop, reads, limiter },
-    ...{ transfers, quotes, watcher },
+    callsPerSecond,
+    clocks,
+    chains,
+    blockAges,
+    redis,
+    offChainSources,
+    scheduler,
+    eventLoop,
+    reads,
+    limiter,
+    transfers,
+    quotes,
+    watcher,
   };
 }
 
@@ -271,7 +291,14 @@ function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas:
     ),
     getTransferStatus: addDeadline(
       createGetTransferStatus({
-        ...{ chains, blockAges, statusCache, details, attestations, prices, maxTimeoutMs, ...SYSTEM_CLOCKS },
+        chains,
+        blockAges,
+        statusCache,
+        details,
+        attestations,
+        prices,
+        maxTimeoutMs,
+        ...SYSTEM_CLOCKS,
       }),
     ),
     listTransfers: addDeadline(

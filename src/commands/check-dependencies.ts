@@ -126,7 +126,9 @@ async function checkRedis({ sharedStateUrl: url }: Config, timeoutMs: number): P
   const connect = () =>
     new Promise<void>((resolve, reject) => {
       const store = new RedisStore({
-        ...{ url, prefix: "hop-gateway:check:", random: Math.random },
+        url,
+        prefix: "hop-gateway:check:",
+        random: Math.random,
         onStateChange: (isConnected, reason) => (isConnected ? resolve() : reject(new Error(reason))),
       });
       close = () => store.close();

@@ -47,7 +47,9 @@ export class AttestationClient {
     this.#options = options;
     const { baseUrl, now } = options;
     this.#ofTransfers = new LRUCache({
-      ...{ max: MAX_TRANSFER_MESSAGES, perf: { now }, ttlResolution: 0 },
+      max: MAX_TRANSFER_MESSAGES,
+      perf: { now },
+      ttlResolution: 0,
       fetchMethod: async (hash, _, { options: entry }) => {
         try {
           const attestation = await this.#fetchAttestation(`${baseUrl}/v1/attestations/${hash}`);

@@ -156,9 +156,12 @@ export class RateLimiter {
 
   #setHeaders(context: RequestContext, remaining: number, secondsLeft: number): void {
     context.rateLimitHeaders = [
-      ...["ratelimit-limit", String(this.#options.requests)],
-      ...["ratelimit-remaining", String(remaining)],
-      ...["ratelimit-reset", String(secondsLeft)],
+      "ratelimit-limit",
+      String(this.#options.requests),
+      "ratelimit-remaining",
+      String(remaining),
+      "ratelimit-reset",
+      String(secondsLeft),
     ];
   }
 }

@@ -60,7 +60,8 @@ function sendJson(exchange: HttpExchange, body: JsonBody, fastPath: boolean): vo
   writeHead(res, 200, [
     ...buildSuccessHeaders(context),
     ...TYPE_HEADERS,
-    ...["content-length", String(body.byteLength)],
+    "content-length",
+    String(body.byteLength),
     ...(etag === undefined ? [] : ["etag", etag]),
     ...context.buildResponseHeaders(),
   ]);

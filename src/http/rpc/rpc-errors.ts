@@ -53,7 +53,10 @@ export function sendRpcError(exchange: HttpExchange, error: ServiceError, domain
   const body = Buffer.from(errorToJsonBytes(connectError, undefined));
   writeHead(res, codeToHttpStatus(connectError.code), [
     ...buildCommonHeaders(context),
-    ...["content-type", "application/json", "content-length", String(body.length)],
+    "content-type",
+    "application/json",
+    "content-length",
+    String(body.length),
     ...NO_STORE_HEADERS,
     ...[...connectError.metadata].flat(),
   ]);

@@ -49,7 +49,10 @@ export function parsePostgresUrl(text: string): PostgresLocation | undefined {
     const sslMode = parseSslMode(url.searchParams.get("sslmode"), host);
     if (host === "" || database === "" || user === "" || sslMode === undefined) return undefined;
     return {
-      ...{ host, database, user, sslMode },
+      host,
+      database,
+      user,
+      sslMode,
       port: url.port === "" ? DEFAULT_PORT : Number(url.port),
       password: password === "" ? undefined : password,
       sslRootCertificate: url.searchParams.get("sslrootcert") ?? undefined,
