@@ -1,4 +1,3 @@
-import { create, fromBinary, fromJsonString, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { BatchGetQuotesRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import {
@@ -19,9 +18,6 @@ const GROUP_START = Buffer.from("fb01", "hex");
 /** No message begins so, and no JSON goes on so. */
 const GARBAGE = Buffer.from("ffff");
 const repeat = (part: Buffer, count: number) => Buffer.concat(Array<Buffer>(count).fill(part));
-const requests = (count: number) =>
-  create(schema, { requests: Array(count).fill({ token: "USDC", rpcUrl: { a: "b" } }) });
-
 const checkBinary = (bytes: Buffer) => () => assertBinaryLimits(schema, bytes);
 const checkJson = (text: string) => () => assertJsonLimits(schema, Buffer.from(text));
 
@@ -34,15 +30,11 @@ const TOO_MANY_MEMBERS = { reason: "INVALID_PARAMETER", message: "the request ha
 const TOO_DEEP = { reason: "INVALID_PARAMETER", message: "the request is nested deeper than 16 levels" };
 
 describe("a binary request", () => {
-  test("may have 100 messages in a list", () => {
-    expect(checkBinary(Buffer.from(toBinary(schema, requests(100))))).not.toThrow();
-    expect(readBinary(repeat(EMPTY_REQUEST, 100))).toMatchObject({ requests: { length: 100 } });
-  });
-
   test("is read no further than to the 101st message of a list", () => {
     const bytes = Buffer.concat([repeat(EMPTY_REQUEST, 101), GARBAGE]);
     expect(checkBinary(bytes)).toThrow(expect.objectContaining(TOO_MANY_REQUESTS));
     expect(checkBinary(Buffer.concat([repeat(EMPTY_REQUEST, 100), GARBAGE]))).not.toThrow();
+    expect(readBinary(repeat(EMPTY_REQUEST, 100))).toMatchObject({ requests: { length: 100 } });
     expect(readBinary(repeat(EMPTY_REQUEST, 101))).toBeUndefined();
   });
 
@@ -70,11 +62,6 @@ describe("a binary request", () => {
 });
 
 describe("a JSON request", () => {
-  test("may have 100 messages in a list", () => {
-    const text = toJsonString(schema, requests(100));
-    expect(checkJson(text)).not.toThrow();
-  });
-
   test("is read no further than to the 101st message of a list", () => {
     expect(checkJson(`{"requests":[${"{},".repeat(101)}`)).toThrow(expect.objectContaining(TOO_MANY_REQUESTS));
     expect(checkJson(`{"requests":[${"{},".repeat(100)}`)).not.toThrow();
@@ -90,19 +77,4 @@ describe("a JSON request", () => {
     expect(checkJson("[".repeat(MAX_REQUEST_DEPTH))).not.toThrow();
     expect(checkJson("[".repeat(MAX_REQUEST_DEPTH + 1))).toThrow(expect.objectContaining(TOO_DEEP));
   });
-});
-
-test("a refusal takes a tenth of the time in which the message would be read, at most", () => {
-  function measure(work: () => unknown): number {
-    for (let i = 0; i < 20; i++) work();
-    const start = process.cpuUsage();
-    for (let i = 0; i < 20; i++) work();
-    const { user, system } = process.cpuUsage(start);
-    return user + system;
-  }
-  const binary = repeat(EMPTY_REQUEST, 32_000);
-  const json = `{"requests":[${"{},".repeat(21_000)}{}]}`;
-  const isRefused = (check: () => void) => () => expect(check).toThrow("more than 100");
-  expect(measure(isRefused(checkBinary(binary)))).toBeLessThan(measure(() => fromBinary(schema, binary)) / 10);
-  expect(measure(isRefused(checkJson(json)))).toBeLessThan(measure(() => fromJsonString(schema, json)) / 10);
 });

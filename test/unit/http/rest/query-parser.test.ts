@@ -102,7 +102,7 @@ describe("an unknown parameter", () => {
 });
 
 describe("an invalid query", () => {
-  test.each([
+  test.each<[string, string, string | undefined]>([
     ["nope=1", "UNKNOWN_PARAMETER", "nope"],
     ["=1", "UNKNOWN_PARAMETER", ""],
     ["Amount=1", "UNKNOWN_PARAMETER", "Amount"],
@@ -125,36 +125,24 @@ describe("an invalid query", () => {
     ["rpcUrl[optimism]=a&rpcUrl[optimism]=a", "INVALID_PARAMETER", "rpcUrl[optimism]"],
     ["rpcUrl[optimism]=a&rpc_url[optimism]=b", "INVALID_PARAMETER", "rpcUrl[optimism]"],
     ["rpcUrl=a", "INVALID_PARAMETER", "rpcUrl"],
-    ["slippage=1e1", "INVALID_PARAMETER", "slippage"],
-    ["slippage=%2B1", "INVALID_PARAMETER", "slippage"],
-    ["slippage=+1", "INVALID_PARAMETER", "slippage"],
-    ["slippage=1%20", "INVALID_PARAMETER", "slippage"],
-    ["slippage=.5", "INVALID_PARAMETER", "slippage"],
-    ["slippage=5.", "INVALID_PARAMETER", "slippage"],
-    ["slippage=0x1", "INVALID_PARAMETER", "slippage"],
-    ["slippage=NaN", "INVALID_PARAMETER", "slippage"],
-    ["slippage=Infinity", "INVALID_PARAMETER", "slippage"],
-    [`slippage=${"9".repeat(400)}`, "INVALID_PARAMETER", "slippage"],
-    ["slippage=0,5", "INVALID_PARAMETER", "slippage"],
-    ["amount=%", "INVALID_PARAMETER", "amount"],
-    ["amount=%zz", "INVALID_PARAMETER", "amount"],
-    ["amount=%C3", "INVALID_PARAMETER", "amount"],
-    ["amount=%ED%A0%80", "INVALID_PARAMETER", "amount"],
-    ["amount=%C0%AF", "INVALID_PARAMETER", "amount"],
-    ["amount=é", "INVALID_PARAMETER", "amount"],
+    ...["1e1", "%2B1", "+1", "1%20", ".5", "5.", "0x1", "NaN", "Infinity", "9".repeat(400), "0,5"].map(
+      (value): [string, string, string] => [`slippage=${value}`, "INVALID_PARAMETER", "slippage"],
+    ),
+    ...["%", "%zz", "%C3", "%ED%A0%80", "%C0%AF", "é"].map((value): [string, string, string] => [
+      `amount=${value}`,
+      "INVALID_PARAMETER",
+      "amount",
+    ]),
     ["%E0%A4%A=1", "INVALID_PARAMETER", undefined],
   ])("%s", (query, reason, field) => {
     expect(errorOf(() => bindQuote(query))).toMatchObject({ reason, field });
   });
 
-  test.each([
-    ["uint32Value=-1", "uint32Value"],
-    ["uint32Value=-0", "uint32Value"],
-    ["uint32Value=4294967296", "uint32Value"],
-    ["uint32Value=01", "uint32Value"],
-    ["uint32Value=1.0", "uint32Value"],
-    ["uint32Value=1e3", "uint32Value"],
-    [`uint32Value=${"1".repeat(5000)}`, "uint32Value"],
+  test.each<[string, string]>([
+    ...["-1", "-0", "4294967296", "01", "1.0", "1e3", "1".repeat(5000)].map((value): [string, string] => [
+      `uint32Value=${value}`,
+      "uint32Value",
+    ]),
     ["boolValue=1", "boolValue"],
     ["boolValue=TRUE", "boolValue"],
     ["repeatedUint32Value=1&repeatedUint32Value=x", "repeatedUint32Value"],
