@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { DynamicDocument, StaticDocument } from "../../../src/http/documents.js";
-import { sendHttp1, sendHttp2 } from "./support/raw-client.js";
+import { HTTP_VERSIONS, sendHttp1 } from "./support/raw-client.js";
 import { startTestServer } from "./support/test-server.js";
 
 const long = "<p>long</p>".repeat(1000);
@@ -28,14 +30,9 @@ function start(
   return startTestServer({ documents });
 }
 
-const versions = [
-  ["HTTP/1.1", sendHttp1],
-  ["h2c", sendHttp2],
-] as const;
-
-describe.each(versions)("a document over %s", (_, send) => {
+describe.each(HTTP_VERSIONS)("a document over %s", (_, send) => {
   test("is sent with its type, its headers and a validator", async () => {
-    const { port, accessLines, waitForAccessLines } = await start();
+    const { port, logged } = await start();
     const { status, headers, body } = await send(port, "/", { headers: { "x-request-id": "mine" } });
     expect([status, body]).toEqual([200, long]);
     expect(headers).toMatchObject({
@@ -51,31 +48,19 @@ describe.each(versions)("a document over %s", (_, send) => {
     expect(headers).not.toHaveProperty("content-encoding");
     // Shared caches may keep it and send it to others.
     expect(headers).not.toHaveProperty("x-request-id");
-    await waitForAccessLines(1);
-    expect(accessLines[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
-  });
-
-  test("ignores the query", async () => {
-    const { port } = await start();
-    expect((await send(port, "/?theme=dark&theme=")).body).toBe(long);
+    expect((await logged(1))[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
   });
 
   test("is sent without its body to HEAD, with the same length", async () => {
     const { port } = await start();
     const { status, headers, body } = await send(port, "/", { method: "HEAD" });
-    expect([status, headers["content-length"], headers.etag, body]).toEqual([
-      200,
-      String(long.length),
-      etagOf(long),
-      "",
-    ]);
+    expect([status, body]).toEqual([200, ""]);
+    expect(headers).toMatchObject({ "content-length": String(long.length), etag: etagOf(long) });
   });
 
   test.each([
-    ["GET", etagOf(long)],
     ["GET", etagOf(long).slice(2)],
     ["HEAD", `"other", ${etagOf(long)}`],
-    ["GET", "*"],
   ])("returns 304 to %s with If-None-Match: %s", async (method, value) => {
     const { port } = await start();
     const { status, headers, body } = await send(port, "/", { method, headers: { "if-none-match": value } });
@@ -84,9 +69,10 @@ describe.each(versions)("a document over %s", (_, send) => {
     expect(headers).not.toHaveProperty("content-length");
   });
 
-  test("is sent again if the validator does not match", async () => {
+  test("is sent again if the validator does not match, whatever the query", async () => {
     const { port } = await start();
-    expect((await send(port, "/", { headers: { "if-none-match": etagOf("old") } })).body).toBe(long);
+    const headers = { "if-none-match": etagOf("old") };
+    expect((await send(port, "/?theme=dark&theme=", { headers })).body).toBe(long);
   });
 
   test("returns 405 for other methods", async () => {
@@ -112,35 +98,20 @@ describe.each(versions)("a document over %s", (_, send) => {
 });
 
 describe("gzip", () => {
-  /** Returns the bytes of the body as received. */
-  function bytesOf(port: number, path: string, accepted: string): Promise<{ encoding: unknown; body: Buffer }> {
-    return new Promise((resolve, reject) => {
-      const options = { host: "127.0.0.1", port, path, headers: { "accept-encoding": accepted }, agent: false };
-      const req = request(options, (res) => {
-        const chunks: Buffer[] = [];
-        res.on("data", (chunk: Buffer) => chunks.push(chunk));
-        const { "content-encoding": encoding, "content-length": length } = res.headers;
-        res.on("end", () => {
-          const body = Buffer.concat(chunks);
-          expect(length).toBe(String(body.length));
-          resolve({ encoding, body });
-        });
-      });
-      req.on("error", reject);
-      req.end();
-    });
-  }
-
   test.each([
     ["br, GZIP;q=0.5", true],
     ["gzip;q=0, *", false],
   ])("Accept-Encoding: %s", async (accepted, isTaken) => {
     const { port } = await start();
-    const { encoding, body } = await bytesOf(port, "/", accepted);
-    expect(encoding).toBe(isTaken ? "gzip" : undefined);
-    expect((isTaken ? gunzipSync(body) : body).toString()).toBe(long);
-    // And again, from the memoized result.
-    expect((await bytesOf(port, "/", accepted)).body).toEqual(body);
+    // The second response is from the memoized result.
+    for (let round = 0; round < 2; round += 1) {
+      const req = request({ port, path: "/", headers: { "accept-encoding": accepted }, agent: false }).end();
+      const [res] = (await once(req, "response")) as [IncomingMessage];
+      const body = await buffer(res);
+      expect(res.headers["content-encoding"]).toBe(isTaken ? "gzip" : undefined);
+      expect(res.headers["content-length"]).toBe(String(body.length));
+      expect((isTaken ? gunzipSync(body) : body).toString()).toBe(long);
+    }
   });
 
   test.each(["/small", "/picture"])("is not applied to %s, which would not shrink", async (path) => {
@@ -170,26 +141,28 @@ test("a failed read is an internal error without details, and the next request r
     if (!isThere) throw new Error("no such file: /secret/place");
     return Buffer.from("text");
   };
-  const { port, internalErrors, accessLines, waitForAccessLines } = await start({
+  const { port, internalErrors, logged } = await start({
     "/read": { contentType: "text/plain", read },
   });
   const { status, body } = await sendHttp1(port, "/read");
   expect([status, JSON.parse(body)]).toMatchObject([500, { reason: "INTERNAL", message: "internal error" }]);
   expect(internalErrors).toMatchObject([{ message: "no such file: /secret/place" }]);
-  await waitForAccessLines(1);
-  expect(accessLines[0]).toMatchObject({ operation: "/read", code: "internal" });
+  expect((await logged(1))[0]).toMatchObject({ operation: "/read", code: "internal" });
   isThere = true;
   expect((await sendHttp1(port, "/read")).body).toBe("text");
 });
 
 describe("a dynamic document", () => {
+  const throwSecret = (): never => {
+    throw new Error("secret");
+  };
   const ready: DynamicDocument = {
     status: 200,
     contentType: "application/json; charset=utf-8",
     body: '{"status":"ready"}',
   };
 
-  test.each(versions)("is created for each request and not cacheable (%s)", async (_, send) => {
+  test.each(HTTP_VERSIONS)("is created for each request and not cacheable (%s)", async (_, send) => {
     let count = 0;
     const report = () => {
       count += 1;
@@ -210,22 +183,16 @@ describe("a dynamic document", () => {
   });
 
   test("may have an error status", async () => {
-    const { port, accessLines, waitForAccessLines } = await start({
+    const { port, logged } = await start({
       "/report": async () => ({ ...ready, status: 503 }),
     });
     expect((await sendHttp1(port, "/report")).status).toBe(503);
-    await waitForAccessLines(1);
-    expect(accessLines[0]).toMatchObject({ operation: "/report", code: "unavailable" });
+    expect((await logged(1))[0]).toMatchObject({ operation: "/report", code: "unavailable" });
   });
 
   test.each([
     ["throws", () => Promise.reject(new Error("secret"))],
-    [
-      "throws at once",
-      () => {
-        throw new Error("secret");
-      },
-    ],
+    ["throws at once", throwSecret],
   ])("that %s returns an internal error without details", async (_, report) => {
     const { port, internalErrors } = await start({ "/report": report });
     const { status, body } = await sendHttp1(port, "/report");

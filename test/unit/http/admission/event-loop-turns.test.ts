@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { Agent } from "node:http";
-import { connect } from "node:http2";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import {
   compressionGzip,
@@ -12,8 +10,15 @@ import { expect, test } from "vitest";
 import { BridgeService } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { WorkOwner } from "../../../../src/resilience/caller-ring.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
-import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import {
+  createKeepAliveAgent,
+  openHttp2,
+  post,
+  postJson,
+  readStream,
+  sendHttp1,
+  sendHttp2,
+} from "../support/raw-client.js";
 import { bookmarkEvent, WATCH_GET_PATH, WATCH_PATH, type WatchOperation } from "../support/stream-contract.js";
 import { describeOnBothPaths, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
@@ -68,8 +73,8 @@ class HeldScheduler extends FairScheduler {
   }
 }
 
-async function setup() {
-  const eventLoop = new LateScheduler();
+/** Starts a server that counts the calls of its operation. */
+async function setup<T extends FairScheduler>(eventLoop: T) {
   let calls = 0;
   const started = await startTestServer({
     eventLoop,
@@ -83,21 +88,19 @@ async function setup() {
 
 describeOnBothPaths(() => {
   test("a request that has waited too long is refused from its headers, and its connection serves the next", async () => {
-    const { port, server, eventLoop, countCalls } = await setup();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    closeAfterTest({ close: () => agent.destroy() });
+    const { port, server, eventLoop, countCalls } = await setup(new LateScheduler());
+    const agent = createKeepAliveAgent();
     const refused = await sendHttp1(port, "/v1/quote?amount=1", { agent });
     expect(refused.status).toBe(503);
     expect(refused.headers["retry-after"]).toBe("1");
     expect(JSON.parse(refused.body)).toMatchObject({ code: "resource_exhausted", reason: "OVERLOADED" });
-    const headers = { "content-type": "application/json" };
     // Not JSON: reading it would be invalid_argument.
-    const unread = await sendHttp1(port, QUOTE_PATH, { agent, method: "POST", headers, body: "}".repeat(60_000) });
+    const unread = await sendHttp1(port, QUOTE_PATH, { agent, ...postJson("}".repeat(60_000)) });
     expect(JSON.parse(unread.body)).toMatchObject({ code: "resource_exhausted" });
     expect(countCalls()).toBe(0);
     expect(server.getLoad()).toMatchObject({ waitingForTurn: 0, cuts: { event_loop: 2 } });
     eventLoop.isLate = false;
-    const served = await sendHttp1(port, QUOTE_PATH, { agent, method: "POST", headers, body: '{"amount":"1"}' });
+    const served = await sendHttp1(port, QUOTE_PATH, { agent, ...postJson('{"amount":"1"}') });
     expect([served.status, countCalls()]).toEqual([200, 1]);
   });
 
@@ -106,7 +109,7 @@ describeOnBothPaths(() => {
     ["gRPC-Web", createGrpcWebTransport],
     ["Connect", createConnectTransport],
   ])("a client of %s receives OVERLOADED with its details", async (_, open) => {
-    const { url, countCalls } = await setup();
+    const { url, countCalls } = await setup(new LateScheduler());
     const client = createClient(BridgeService, open({ baseUrl: url, httpVersion: "2" }));
     const error = ConnectError.from(await client.getQuote({}).catch((reason: unknown) => reason));
     expect(error.code).toBe(Code.ResourceExhausted);
@@ -121,16 +124,8 @@ test.each([
   // A body that is whole when its call begins does not wait.
   ["when its body waits for a turn", "continue", "receivedBytes"],
 ] as const)("a gRPC call whose session ends %s begins nothing, without an error", async (_, kind, load) => {
-  const eventLoop = new HeldScheduler(kind);
-  let calls = 0;
-  const { url, server, waitForAccessLines, accessLines } = await startTestServer({
-    eventLoop,
-    getQuote: (request, context) => {
-      calls += 1;
-      return echoQuote(request, context);
-    },
-  });
-  const client = connect(url);
+  const { port, server, logged, eventLoop, countCalls } = await setup(new HeldScheduler(kind));
+  const client = openHttp2(port);
   const call = client.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc" });
   call.on("error", () => {}).write(Buffer.alloc(3));
   await expect.poll(() => server.getLoad()[load]).toBeGreaterThan(0);
@@ -138,10 +133,9 @@ test.each([
   await expect.poll(() => eventLoop.heldCount).toBe(1);
   client.destroy();
   await once(client, "close");
-  await waitForAccessLines(1);
+  expect(await logged(1)).toMatchObject([{ code: "canceled" }]);
   await eventLoop.handOn();
-  expect([eventLoop.errors, calls]).toEqual([[], 0]);
-  expect(accessLines).toMatchObject([{ code: "canceled" }]);
+  expect([eventLoop.errors, countCalls()]).toEqual([[], 0]);
 });
 
 test.each([
@@ -158,7 +152,7 @@ test.each([
         super.endTurn();
       }
     }
-    const { url } = await startTestServer({ eventLoop: new ObservedScheduler(), getQuote: echoQuote });
+    const { url } = await startTestServer({ eventLoop: new ObservedScheduler() });
     const compression = { sendCompression: compressionGzip, compressMinBytes: 0 };
     const transport = createTransport({ baseUrl: url, httpVersion: "2", ...compression });
     await createClient(BridgeService, transport).getQuote({ token: "USDC" });
@@ -177,7 +171,7 @@ test.each([
       super.continue(owner, work);
     }
   }
-  const { url } = await startTestServer({ eventLoop: new ObservedScheduler(), getQuote: echoQuote });
+  const { url } = await startTestServer({ eventLoop: new ObservedScheduler() });
   const transport = createTransport({ baseUrl: url, httpVersion: "2", useBinaryFormat: true });
   const client = createClient(BridgeService, transport);
   await client.getQuote({ token: "USDC" });
@@ -193,24 +187,16 @@ test.each([
   ["application/grpc", Buffer.concat([grpcPrefix, Buffer.alloc(40_000, "x")]), ["0", "0", "8"]],
 ])("whole bodies of %s count until their turn, and are refused beyond the limit", async (type, body, statuses) => {
   const eventLoop = new HeldScheduler("continue");
-  const { url, server } = await startTestServer({ eventLoop, limits: { receivedBytes: 100_000 } });
-  const client = connect(url);
-  closeAfterTest({ close: () => client.destroy() });
-  async function send(): Promise<string> {
+  const { port, server } = await startTestServer({ eventLoop, limits: { receivedBytes: 100_000 } });
+  const client = openHttp2(port);
+  async function send(): Promise<unknown> {
     const before = server.getLoad().receivedBytes;
     const call = client.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": type });
-    let status = "";
-    call.on("response", (headers) => {
-      status = String(headers[":status"]);
-    });
-    call.on("trailers", (trailers) => {
-      status = String(trailers["grpc-status"]);
-    });
-    call.resume().write(body.subarray(0, 10));
+    call.write(body.subarray(0, 10));
     await expect.poll(() => server.getLoad().receivedBytes).toBeGreaterThan(before);
     call.end(body.subarray(10));
-    await once(call, "close");
-    return status;
+    const { fields } = await readStream(call);
+    return fields["grpc-status"] ?? String(fields[":status"]);
   }
   const answers = [send()];
   await expect.poll(() => eventLoop.heldCount).toBe(1);
@@ -229,12 +215,10 @@ test.each([
   expect([eventLoop.errors, server.getLoad().receivedBytes]).toEqual([[], 0]);
 });
 
-const watchBody = { method: "POST", body: Buffer.alloc(5) };
-
 test.each([
   ["Server-Sent Events", sendHttp1, WATCH_GET_PATH, {}],
-  ["gRPC", sendHttp2, WATCH_PATH, { ...watchBody, headers: { "content-type": "application/grpc" } }],
-  ["Connect", sendHttp1, WATCH_PATH, { ...watchBody, headers: { "content-type": "application/connect+proto" } }],
+  ["gRPC", sendHttp2, WATCH_PATH, post("application/grpc", Buffer.alloc(5))],
+  ["Connect", sendHttp1, WATCH_PATH, post("application/connect+proto", Buffer.alloc(5))],
 ] as const)(
   "a stream over %s starts among long requests, and is late rather than refused",
   async (_, send, path, request) => {

@@ -1,15 +1,11 @@
-import { connect, constants } from "node:http2";
+import { constants } from "node:http2";
 import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import {
-  createFrameReader,
-  encodeClientPreface,
-  encodeFrame,
-  FRAME_TYPES,
-} from "../../../../bench/support/http2-frames.js";
+import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { Connection, type ConnectionProtocol } from "../../../../src/http/admission/overload-manager.js";
 import { MAX_WAITING_REQUESTS, ReadTurns } from "../../../../src/http/admission/read-turns.js";
-import { openRawSocket } from "../support/raw-client.js";
+import { encodeGet, openPeer } from "../support/http2-peer.js";
+import { openHttp2 } from "../support/raw-client.js";
 import { startTestServer } from "../support/test-server.js";
 
 /** Far more turns of the event loop than anything here needs. */
@@ -120,15 +116,8 @@ describe("reading HTTP/2 connections in turns", () => {
     const { reads, reading, connect, bring } = setup();
     const quiet = connect("quiet");
     const connection = connect("session");
-    const begun = new Promise<void>((resolve) => {
-      reads.beginSession(connection, 30_000, () => {
-        process.nextTick(() => {
-          bring(connection, 250);
-          resolve();
-        });
-      });
-    });
-    await begun;
+    await new Promise<void>((resolve) => reads.beginSession(connection, 30_000, () => process.nextTick(resolve)));
+    bring(connection, 250);
     expect([...reading]).toEqual(["quiet", "session"]);
     bring(quiet, 1);
     expect(reading.size).toBe(2);
@@ -191,9 +180,7 @@ test("work for a stream that its caller has reset begins no sooner than that is 
   const reads = new ReadTurns();
   const never = new Promise<never>(() => {});
   const { port, server } = await startTestServer({ reads, getQuote: () => never, trustProxy: true });
-  const session = connect(`http://127.0.0.1:${port}`);
-  const path = "/v1/quote?amount=1&token=USDC&fromChain=ethereum&toChain=optimism&slippage=0.5";
-  const request = session.request({ ":path": path, "x-forwarded-for": "192.0.2.7" });
+  const request = openHttp2(port).request({ ":path": "/v1/quote?amount=1", "x-forwarded-for": "192.0.2.7" });
   await expect.poll(() => server.getLoad().openStreams).toBe(1);
   // What begins a session does not count, nor does the rest of its turn.
   await nextTurn();
@@ -203,31 +190,25 @@ test("work for a stream that its caller has reset begins no sooner than that is 
   for (let count = 0; count < 257; count++) reads.countRequest(flood);
   await reads.untilRead(["192.0.2.7"]);
   expect(server.getLoad().openStreams).toBe(0);
-  session.destroy();
 });
 
 const REQUESTS = 250;
 
 /** Requests of one connection for a path that does not exist. */
 const BURST = Buffer.concat(
-  Array.from({ length: REQUESTS }, (_, index) => {
-    const headers = Buffer.concat([Buffer.from([0x82, 0x86, 1, 1, 0x61, 4, 2]), Buffer.from("/x")]);
-    return encodeFrame(FRAME_TYPES.headers, 5, 2 * index + 1, headers);
-  }),
+  Array.from({ length: REQUESTS }, (_, index) => encodeFrame(FRAME_TYPES.headers, 5, 2 * index + 1, encodeGet("/x"))),
 );
 
 test("begins the requests of a few connections in a turn of the event loop, however many send some", async () => {
   const { port, server } = await startTestServer({ limits: { totalStreams: 100_000 } });
-  const sockets = await Promise.all(Array.from({ length: 8 }, () => openRawSocket(port)));
   let [ready, answered] = [0, 0];
-  for (const socket of sockets) {
-    const onFrame = createFrameReader((type, flags) => {
+  const openReady = () =>
+    openPeer(port, (type, flags) => {
       if (type === FRAME_TYPES.settings && flags === 0) ready += 1;
       if (type === FRAME_TYPES.headers) answered += 1;
     });
-    socket.on("data", onFrame);
-    socket.write(encodeClientPreface());
-  }
+  const sockets = await Promise.all(Array.from({ length: 8 }, openReady));
+  for (const socket of sockets) socket.write(encodeClientPreface());
   await expect.poll(() => ready).toBe(sockets.length);
   for (const socket of sockets) socket.write(BURST);
   let [open, most] = [0, 0];
@@ -240,5 +221,4 @@ test("begins the requests of a few connections in a turn of the event loop, howe
   expect(answered).toBe(sockets.length * REQUESTS);
   expect(most).toBeGreaterThanOrEqual(REQUESTS / 2);
   expect(most).toBeLessThanOrEqual(3 * REQUESTS);
-  for (const socket of sockets) socket.destroy();
 });

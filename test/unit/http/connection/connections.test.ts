@@ -1,47 +1,22 @@
-import { connect as connectHttp2 } from "node:http2";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { openRawSocket, sendHttp1, sendHttp2, sendHttp2On } from "../support/raw-client.js";
-import { echoQuote, QUOTE, startTestServer } from "../support/test-server.js";
+import {
+  collectText,
+  openHttp2,
+  openRawSocket,
+  sendHttp1,
+  sendHttp2,
+  sendHttp2On,
+  sendRawBytes,
+} from "../support/raw-client.js";
+import { QUOTE, startHoldingServer, startTestServer } from "../support/test-server.js";
 
 const quote = (id: string): string => `GET /v1/quote?amount=1 HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`;
 
-/** Sends bytes on one connection and returns everything received until it ends. */
-async function sendAndCollect(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, "127.0.0.1");
-  let text = "";
-  socket.on("data", (chunk) => {
-    text += chunk;
-  });
-  socket.on("error", () => {});
-  socket.write(bytes);
-  await new Promise((resolve) => socket.once("close", resolve));
-  return text;
-}
-
-/** Serves quotes that wait until the test calls `release`. */
-async function startSlowServer(limits = {}) {
-  let running = 0;
-  let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const server = await startTestServer({
-    limits,
-    getQuote: async (request, context) => {
-      running += 1;
-      await released;
-      return echoQuote(request, context);
-    },
-  });
-  return { ...server, release, running: () => running };
-}
-
 test("logs a HEAD request over HTTP/2 as ok", async () => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
+  const { port, logged } = await startTestServer();
   expect((await sendHttp2(port, "/v1/quote?amount=1", { method: "HEAD" })).status).toBe(200);
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ operation: QUOTE, code: "ok" }]);
+  expect(await logged(1)).toMatchObject([{ operation: QUOTE, code: "ok" }]);
 });
 
 test.each([
@@ -49,11 +24,10 @@ test.each([
   ["invalid HTTP", "no request\r\n\r\n"],
   ["a malformed chunk", "POST /v1/quote HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
 ])("%s after a request does not suppress its response", async (_, suffix) => {
-  const { port, release } = await startSlowServer();
-  const received = sendAndCollect(port, quote("first") + suffix);
+  const { port, release } = await startHoldingServer();
+  const received = sendRawBytes(port, quote("first") + suffix);
   setTimeout(release, 100);
-  const text = await received;
-  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\nx-request-id: first\r\n/);
+  expect(await received).toMatch(/^HTTP\/1\.1 200 OK\r\nx-request-id: first\r\n/);
 });
 
 test.each([
@@ -62,7 +36,7 @@ test.each([
   ["an HTTP/2 preface without a request", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"],
 ])("%s does not delay the shutdown", async (_, bytes) => {
   const { port, server } = await startTestServer();
-  const ended = sendAndCollect(port, bytes);
+  const ended = sendRawBytes(port, bytes);
   await new Promise((resolve) => setTimeout(resolve, 100));
   const started = performance.now();
   await server.close(600_000);
@@ -71,56 +45,33 @@ test.each([
 });
 
 describe("when the connection limit is reached", () => {
-  const LIMITS = { connections: 5 };
-  const request = "GET /v1/available-routes HTTP/1.1\r\nHost: a\r\n\r\n";
-  interface Caller {
-    readonly socket: Socket;
-    isClosed(): boolean;
-    text(): string;
-  }
-  async function connectTo(port: number): Promise<Caller> {
-    const socket = await openRawSocket(port);
-    let isClosed = false;
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk;
-    });
-    socket.on("close", () => {
-      isClosed = true;
-    });
-    return { socket, isClosed: () => isClosed, text: () => text };
-  }
+  const limits = { connections: 5 };
 
   test("evicts the oldest idle connection, also over HTTP/2", async () => {
-    const { port } = await startTestServer({ limits: LIMITS });
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const { port } = await startTestServer({ limits });
+    const session = openHttp2(port);
     expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
-    const callers: Caller[] = [];
-    for (let index = 0; index < 4; index++) callers.push(await connectTo(port));
+    const sockets: Socket[] = [];
+    for (let index = 0; index < 4; index++) sockets.push((await openRawSocket(port)).resume());
     expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
     await expect.poll(() => session.closed).toBe(true);
-    expect(callers.map(({ isClosed }) => isClosed())).toEqual([false, false, false, false]);
-    await connectTo(port);
-    await connectTo(port);
-    await expect.poll(() => callers[0]?.isClosed()).toBe(true);
-    for (const { socket } of callers) socket.destroy();
+    expect(sockets.map(({ closed }) => closed)).toEqual([false, false, false, false]);
+    await openRawSocket(port);
+    await openRawSocket(port);
+    await expect.poll(() => sockets[0]?.closed).toBe(true);
   });
 
   test("keeps busy connections and closes a new one of the same caller", async () => {
-    const { port, release, running } = await startSlowServer(LIMITS);
-    const busy: Caller[] = [];
+    const { port, release, started } = await startHoldingServer({ limits });
+    const texts: (() => string)[] = [];
     for (let index = 0; index < 5; index++) {
-      const caller = await connectTo(port);
-      caller.socket.write(quote(`r${index}`));
-      busy.push(caller);
+      const socket = await openRawSocket(port);
+      socket.write(quote(`r${index}`));
+      texts.push(collectText(socket));
     }
-    await expect.poll(running).toBe(5);
-    const newcomer = await connectTo(port);
-    newcomer.socket.write(request);
-    await expect.poll(newcomer.isClosed).toBe(true);
-    expect(newcomer.text()).toBe("");
+    await expect.poll(started).toBe(5);
+    expect(await sendRawBytes(port, "GET /v1/available-routes HTTP/1.1\r\nHost: a\r\n\r\n")).toBe("");
     release();
-    for (const { text } of busy) await expect.poll(text).toContain("200 OK");
-    for (const { socket } of busy) socket.destroy();
+    for (const text of texts) await expect.poll(text).toContain("200 OK");
   });
 });

@@ -22,23 +22,22 @@ function createSession(): ServerHttp2Session {
 }
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a session closes in the next turn of the event loop", async () => {
-  const session = createSession();
-  session.close();
+test.each<[string, (session: ServerHttp2Session) => void, string]>([
+  ["closes", (session) => session.close(), "close"],
+  [
+    "ends once",
+    (session) => {
+      session.destroy(new Error("first"), 2);
+      session.destroy(new Error("second"), 3);
+    },
+    "destroy first 2",
+  ],
+])("a session %s in the next turn of the event loop", async (_, end, expected) => {
+  end(createSession());
   await Promise.resolve();
   expect(calls).toEqual([]);
   await nextTurn();
-  expect(calls).toEqual(["close"]);
-});
-
-test("a session ends in the next turn of the event loop, once", async () => {
-  const session = createSession();
-  session.destroy(new Error("first"), 2);
-  session.destroy(new Error("second"), 3);
-  await Promise.resolve();
-  expect(calls).toEqual([]);
-  await nextTurn();
-  expect(calls).toEqual(["destroy first 2"]);
+  expect(calls).toEqual([expected]);
 });
 
 test("a session ends at once where that is asked for", () => {

@@ -1,14 +1,6 @@
-import type { Socket } from "node:net";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import {
-  createFrameReader,
-  encodeClientPreface,
-  encodeFrame,
-  FRAME_FLAGS,
-  FRAME_TYPES,
-} from "../../../../bench/support/http2-frames.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
-import { openRawSocket } from "../support/raw-client.js";
+import { beforeEach, expect, test, vi } from "vitest";
+import { encodeClientPreface, encodeFrame, FRAME_FLAGS, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
+import { encodeGet, isPingAck, openPeer } from "../support/http2-peer.js";
 import { createLatch, echoQuote, startTestServer } from "../support/test-server.js";
 
 // The peer speaks in frames: it decides when it has read the notice.
@@ -16,12 +8,9 @@ import { createLatch, echoQuote, startTestServer } from "../support/test-server.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const MAX_STREAM_ID = 2 ** 31 - 1;
-const GET_QUOTE = Buffer.concat([Buffer.from([0x82, 0x86, 0x41, 1, 0x61, 4, 18]), Buffer.from("/v1/quote?amount=1")]);
+const GET_QUOTE = encodeGet("/v1/quote?amount=1");
 
 interface Frame {
   readonly type: number;
@@ -32,15 +21,12 @@ interface Frame {
 
 /** Opens a connection and returns what it receives, frame by frame. */
 async function openConnection(port: number) {
-  const socket: Socket = await openRawSocket(port);
-  closeAfterTest({ close: async () => void socket.destroy() });
   const frames: Frame[] = [];
   let wake = (): void => {};
-  const onFrame = (type: number, flags: number, stream: number, payload: Buffer): void => {
+  const socket = await openPeer(port, (type, flags, stream, payload) => {
     frames.push({ type, flags, stream, payload: Buffer.from(payload) });
     wake();
-  };
-  socket.on("data", createFrameReader(onFrame));
+  });
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
 
   /** Returns the next frame that fits; those before it are passed over. */
@@ -62,7 +48,7 @@ async function openConnection(port: number) {
     async answer({ payload }: Frame) {
       socket.write(encodeFrame(FRAME_TYPES.ping, FRAME_FLAGS.ack, 0, payload));
       socket.write(encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(8)));
-      await read(({ type, flags }) => type === FRAME_TYPES.ping && flags === FRAME_FLAGS.ack);
+      await read(({ type, flags }) => isPingAck(type, flags));
     },
     readSettings: () => read(({ type, flags }) => type === FRAME_TYPES.settings && flags === 0),
     readPing: () => read(({ type, flags }) => type === FRAME_TYPES.ping && flags === 0),

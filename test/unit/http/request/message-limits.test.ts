@@ -1,17 +1,11 @@
-import { Agent } from "node:http";
 import { gzipSync } from "node:zlib";
-import { Code, type ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import {
-  compressionGzip,
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { compressionGzip, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
 import { BridgeService } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
-import { envelope, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { connectOver } from "../support/grpc-client.js";
+import { createKeepAliveAgent, envelope, post, postJson, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const BATCH_PATH = "/hop.bridge.v1.BridgeService/BatchGetQuotes";
@@ -19,32 +13,26 @@ const BATCH_PATH = "/hop.bridge.v1.BridgeService/BatchGetQuotes";
 // Requests with more messages or members than one may have, in each form that a request can take.
 
 const compression = { sendCompression: compressionGzip, compressMinBytes: 0 };
-const transports: readonly (readonly [string, (baseUrl: string) => Transport])[] = [
-  ["Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
-  ["Connect JSON", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })],
-  ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
-  ["gRPC JSON", (baseUrl) => createGrpcTransport({ baseUrl, useBinaryFormat: false })],
-  ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" })],
-  ["compressed Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", ...compression })],
-  [
-    "compressed Connect JSON",
-    (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false, ...compression }),
-  ],
-  ["compressed gRPC", (baseUrl) => createGrpcTransport({ baseUrl, ...compression })],
-  ["compressed gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", ...compression })],
+const transports: readonly (readonly [string, (options: { baseUrl: string }) => Transport])[] = [
+  ["Connect", connectOver("1.1")],
+  ["Connect JSON", connectOver("1.1", { useBinaryFormat: false })],
+  ["gRPC", createGrpcTransport],
+  ["gRPC JSON", (options) => createGrpcTransport({ ...options, useBinaryFormat: false })],
+  ["gRPC-Web", (options) => createGrpcWebTransport({ ...options, httpVersion: "2" })],
+  ["compressed Connect", connectOver("1.1", compression)],
+  ["compressed Connect JSON", connectOver("2", { useBinaryFormat: false, ...compression })],
+  ["compressed gRPC", (options) => createGrpcTransport({ ...options, ...compression })],
+  ["compressed gRPC-Web", (options) => createGrpcWebTransport({ ...options, httpVersion: "1.1", ...compression })],
 ];
 
 describeOnBothPaths(() => {
   test.each(transports)("over %s, a batch may have 100 requests", async (_, createTransport) => {
     const { url, accessLines, internalErrors } = await startTestServer();
-    const client = createClient(BridgeService, createTransport(url));
+    const client = createClient(BridgeService, createTransport({ baseUrl: url }));
     const batch = (count: number) => client.batchGetQuotes({ requests: Array(count).fill({ rpcUrl: { a: "b" } }) });
     await batch(100);
     for (const count of [101, 2_500]) {
-      const error = await batch(count).then(
-        () => undefined,
-        (reason: unknown) => reason as ConnectError,
-      );
+      const error = await batch(count).then(() => undefined, ConnectError.from);
       expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "requests has more than 100 items" });
       expect(error?.findDetails(ErrorInfoSchema)).toMatchObject([
         { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "requests" } },
@@ -56,12 +44,12 @@ describeOnBothPaths(() => {
 
   test.each(transports)("over %s, a watch may have 2,000 members", async (_, createTransport) => {
     const { url, accessLines, internalErrors } = await startTestServer();
-    const client = createClient(BridgeService, createTransport(url));
+    const client = createClient(BridgeService, createTransport({ baseUrl: url }));
     async function watch(count: number): Promise<void> {
       for await (const _message of client.watchTransfers({ transferId: Array(count).fill("1") }));
     }
     await watch(1_900);
-    const error = await watch(2_001).catch((reason: unknown) => reason as ConnectError);
+    const error = await watch(2_001).catch(ConnectError.from);
     expect(error).toMatchObject({
       code: Code.InvalidArgument,
       rawMessage: "the request has more than 2000 members",
@@ -92,8 +80,7 @@ describeOnBothPaths(() => {
   ])("counts in later messages, %s %s", async (type, path) => {
     const { port } = await startTestServer();
     const body = Buffer.concat([envelope(Buffer.alloc(0)), envelope(gzipSync(manyFields), 1)]);
-    const headers = { "content-type": type, "grpc-encoding": "gzip" };
-    const response = await sendHttp2(port, path, { method: "POST", headers, body });
+    const response = await sendHttp2(port, path, post(type, body, { "grpc-encoding": "gzip" }));
     expect(`${response.headers["grpc-message"]} ${response.body}`.replaceAll("%20", " ")).toContain(
       "the request has more than 2000 members",
     );
@@ -119,15 +106,14 @@ test.each([
   "refuses 64 KB of messages in 100 bytes, %s, for five times the CPU time of a quote at most",
   async (type, batch) => {
     const { port, accessLines } = await startTestServer();
-    const agent = new Agent({ keepAlive: true });
-    closeAfterTest({ close: () => agent.destroy() });
-    const post = (path: string, headers: Record<string, string>, body: Buffer): Promise<unknown> =>
-      sendHttp1(port, path, { agent, method: "POST", headers: { "content-type": type, ...headers }, body });
+    const agent = createKeepAliveAgent();
+    const send = (path: string, body: Buffer, headers = {}) =>
+      sendHttp1(port, path, { agent, ...post(type, body, headers) });
     const quote = type === "application/json" ? Buffer.from('{"amount":"1"}') : Buffer.alloc(0);
     const bomb = gzipSync(batch);
     const works = {
-      ok: () => post(QUOTE_PATH, {}, quote),
-      invalid_argument: () => post(BATCH_PATH, { "content-encoding": "gzip" }, bomb),
+      ok: () => send(QUOTE_PATH, quote),
+      invalid_argument: () => send(BATCH_PATH, bomb, { "content-encoding": "gzip" }),
     };
     const taken: Record<string, number> = { ok: 0, invalid_argument: 0 };
     for (let round = 0; round < 20; round++) {
@@ -147,7 +133,6 @@ test.each([
 test("answers a compressed request by a compressed response where its caller does not say what it accepts", async () => {
   const { port } = await startTestServer();
   const body = gzipSync(JSON.stringify({ amount: "1".repeat(2_000) }));
-  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
-  const response = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
+  const response = await sendHttp1(port, QUOTE_PATH, postJson(body, { "content-encoding": "gzip" }));
   expect([response.status, response.headers["content-encoding"]]).toEqual([200, "gzip"]);
 });

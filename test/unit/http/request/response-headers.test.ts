@@ -1,15 +1,12 @@
+import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import {
-  BridgeService,
-  GetQuoteRequestSchema,
-  GetQuoteResponseSchema,
-} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { BridgeService, GetQuoteRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import type { CachePolicy } from "../../../../src/operations/operation.js";
-import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
-import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { callQuote, createGrpcClient } from "../support/grpc-client.js";
+import { postJson, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const POLICY = { ageSeconds: 1.9, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 };
@@ -52,9 +49,9 @@ describe("the cache policy and the metadata of a response", () => {
     ["Connect by GET on the general path", sendHttp1, "GET", GENERAL_CONNECT_GET],
     ["Connect by GET on the general path over h2c", sendHttp2, "GET", GENERAL_CONNECT_GET],
   ] as const)("are in the headers of %s", async (_, send, method, path) => {
-    const options = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
+    const request = method === "POST" ? postJson("{}") : { method };
     const open = await startServerWith(POLICY);
-    const shared = await send(open.port, path, { method, ...options });
+    const shared = await send(open.port, path, request);
     expect(shared).toMatchObject({ status: 200, headers: { ...CACHE_HEADERS, ...HEADERS } });
     const exposed = shared.headers["access-control-expose-headers"]?.split(", ");
     expect(exposed).toEqual(expect.arrayContaining(["Age", "Source", "Observed-At", "Warning", "ETag"]));
@@ -62,16 +59,16 @@ describe("the cache policy and the metadata of a response", () => {
     expect(CALLER_HEADERS.map((name) => name in shared.headers)).toEqual(CALLER_HEADERS.map(() => method === "POST"));
 
     const closed = await startServerWith("private");
-    const { headers } = await send(closed.port, path, { method, ...options });
+    const { headers } = await send(closed.port, path, request);
     expect(headers).toMatchObject({ "cache-control": "no-store", ...HEADERS });
     expect(Object.keys(headers)).toEqual(expect.arrayContaining(CALLER_HEADERS));
     expect(headers).not.toHaveProperty("age");
 
     const silent = await startServerWith(undefined);
-    expect((await send(silent.port, path, { method, ...options })).headers).not.toHaveProperty("cache-control");
+    expect((await send(silent.port, path, request)).headers).not.toHaveProperty("cache-control");
 
     const failing = await startServerWith(POLICY, new ServiceError("UPSTREAM_UNAVAILABLE", "no"));
-    const failed = await send(failing.port, path, { method, ...options });
+    const failed = await send(failing.port, path, request);
     expect(failed).toMatchObject({ status: 503, headers: { "cache-control": "no-store" } });
     for (const name of ["age", "source", "observed-at", "warning"]) expect(failed.headers).not.toHaveProperty(name);
     expect(Object.keys(failed.headers)).toEqual(expect.arrayContaining(CALLER_HEADERS));
@@ -80,12 +77,9 @@ describe("the cache policy and the metadata of a response", () => {
   test.each([
     ["the fast path", {}],
     ["the general path", { rpcUrl: { optimism: "http://x" } }],
-  ])("are in the leading metadata of gRPC on %s", async (_, extraFields) => {
+  ])("are in the leading metadata of gRPC on %s", async (_, fields) => {
     const { port } = await startServerWith(POLICY);
-    const client = createGrpcClient(port);
-    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...extraFields } as never;
-    const { headers } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
-    client.close();
+    const { headers } = await callQuote(createGrpcClient(port), create(GetQuoteRequestSchema, fields));
     expect(headers.getMap()).toMatchObject({ ...CACHE_HEADERS, ...HEADERS });
   });
 

@@ -1,7 +1,8 @@
-import { connect as connectHttp2 } from "node:http2";
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
 import {
+  HTTP_VERSIONS,
+  openHttp2,
   openRawSocket,
   type RawResponse,
   sendHttp1,
@@ -27,22 +28,16 @@ function expectCommon({ headers, body }: RawResponse): void {
   expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
 }
 
-const ways = [
-  ["HTTP/1.1", sendHttp1],
-  ["h2c", sendHttp2],
-] as const;
-
-test.each(ways)("GET over %s returns the quote and is logged once", async (_, send) => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
+test.each(HTTP_VERSIONS)("GET over %s returns the quote and is logged once", async (_, send) => {
+  const { port, logged } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { headers: { "x-request-id": "my-id_1.2" } });
   expect(answer).toMatchObject({ status: 200, body: BODY, headers: { "x-request-id": "my-id_1.2" } });
   expectCommon(answer);
-  await waitForAccessLines(1);
   const line = { requestId: "my-id_1.2", protocol: "rest", operation: QUOTE, code: "ok", token: "USDC" };
-  expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
+  expect(await logged(1)).toEqual([{ ...line, durationMs: expect.any(Number) }]);
 });
 
-test.each(ways)("HEAD over %s returns the headers of GET without the body", async (_, send) => {
+test.each(HTTP_VERSIONS)("HEAD over %s returns the headers of GET without the body", async (_, send) => {
   const { port } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { method: "HEAD" });
   expect(answer).toMatchObject({ status: 200, body: "" });
@@ -52,7 +47,7 @@ test.each(ways)("HEAD over %s returns the headers of GET without the body", asyn
   expect(Number(failed.headers["content-length"])).toBeGreaterThan(0);
 });
 
-test.each(ways)("OPTIONS over %s answers a CORS preflight", async (_, send) => {
+test.each(HTTP_VERSIONS)("OPTIONS over %s answers a CORS preflight", async (_, send) => {
   const { port } = await startTestServer();
   const { status, headers, body } = await send(port, "/v1/quote?any=thing", { method: "OPTIONS" });
   expect([status, body]).toEqual([204, ""]);
@@ -65,8 +60,8 @@ test.each(ways)("OPTIONS over %s answers a CORS preflight", async (_, send) => {
   expect(headers["access-control-allow-headers"]).toMatch(/X-Request-Id/i);
 });
 
-test.each(ways)("OPTIONS * over %s answers for the server as a whole", async (_, send) => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
+test.each(HTTP_VERSIONS)("OPTIONS * over %s answers for the server as a whole", async (_, send) => {
+  const { port, logged } = await startTestServer();
   const { status, headers, body } = await send(port, "*", { method: "OPTIONS" });
   expect([status, body]).toEqual([204, ""]);
   expect(headers).toMatchObject({
@@ -74,51 +69,53 @@ test.each(ways)("OPTIONS * over %s answers for the server as a whole", async (_,
     "access-control-allow-origin": "*",
     "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
   });
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "ok" }]);
+  expect(await logged(1)).toMatchObject([{ protocol: "rest", operation: "", code: "ok" }]);
   // nghttp2 resets such a request by itself.
   expect((await sendHttp1(port, "*")).status).toBe(404);
 });
 
-test.each(
-  ways.flatMap(([name, send]) => ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"].map((m) => [m, name, send] as const)),
-)("%s over %s returns 405", async (method, _, send) => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
-  const answer = await send(port, "/v1/quote", { method });
-  expect(answer).toMatchObject({ status: 405, headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" } });
-  expect(JSON.parse(answer.body)).toMatchObject({ code: "unimplemented", reason: "METHOD_NOT_ALLOWED" });
-  expectCommon(answer);
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ operation: QUOTE, code: "unimplemented" }]);
-});
+/** Returns each item with each version of HTTP. */
+const overAll = (items: readonly string[]) =>
+  HTTP_VERSIONS.flatMap(([name, send]) => items.map((item) => [item, name, send] as const));
+
+test.each(overAll(["POST", "PUT", "DELETE", "PATCH", "PROPFIND"]))(
+  "%s over %s returns 405",
+  async (method, _, send) => {
+    const { port, logged } = await startTestServer();
+    const answer = await send(port, "/v1/quote", { method });
+    expect(answer).toMatchObject({
+      status: 405,
+      headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" },
+    });
+    expect(JSON.parse(answer.body)).toMatchObject({ code: "unimplemented", reason: "METHOD_NOT_ALLOWED" });
+    expectCommon(answer);
+    expect(await logged(1)).toMatchObject([{ operation: QUOTE, code: "unimplemented" }]);
+  },
+);
 
 test.each(
-  ways.flatMap(([name, send]) =>
-    ["/", "/v1/quote/", "//v1/quote", "/v1//quote", "/v1/Quote", "/v1/%71uote", "/v1", "/v1/quote;x", "/__proto__"].map(
-      (path) => [path, name, send] as const,
-    ),
-  ),
+  overAll([
+    ...["/", "/v1/quote/", "//v1/quote", "/v1//quote", "/v1/Quote", "/v1/%71uote", "/v1", "/v1/quote;x", "/__proto__"],
+  ]),
 )("GET %s over %s returns 404", async (path, _, send) => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
+  const { port, logged } = await startTestServer();
   const answer = await send(port, path);
   expect(answer).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
   const message = "path not found";
   expect(JSON.parse(answer.body)).toEqual({ code: "not_found", message, error: message, reason: "PATH_NOT_FOUND" });
   expectCommon(answer);
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
+  expect(await logged(1)).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
 });
 
-test.each(ways)("a URL over %s may have up to 8192 bytes", async (_, send) => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer();
+test.each(HTTP_VERSIONS)("a URL over %s may have up to 8192 bytes", async (_, send) => {
+  const { port, logged } = await startTestServer();
   const longest = "/v1/quote?amount=".padEnd(8192, "1");
   expect((await send(port, longest)).status).toBe(200);
   const answer = await send(port, `${longest}1`);
   expect(answer.status).toBe(414);
   expect(JSON.parse(answer.body)).toMatchObject({ code: "invalid_argument", reason: "INVALID_PARAMETER" });
   expectCommon(answer);
-  await waitForAccessLines(2);
-  expect(accessLines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
+  expect((await logged(2)).map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
 });
 
 test("an error names the invalid parameter", async () => {
@@ -126,13 +123,8 @@ test("an error names the invalid parameter", async () => {
   const answer = await sendHttp1(port, "/v1/quote?slippage=abc");
   expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
   const message = "slippage must be a plain decimal number";
-  expect(JSON.parse(answer.body)).toEqual({
-    code: "invalid_argument",
-    message,
-    error: message,
-    reason: "INVALID_PARAMETER",
-    field: "slippage",
-  });
+  const reason = { code: "invalid_argument", reason: "INVALID_PARAMETER", field: "slippage" };
+  expect(JSON.parse(answer.body)).toEqual({ ...reason, message, error: message });
   expectCommon(answer);
 });
 
@@ -152,21 +144,18 @@ test.each([
   [new ServiceError("UPSTREAM_UNAVAILABLE", "no"), 503, "unavailable"],
   [new ServiceError("DEADLINE_EXCEEDED", "no"), 504, "deadline_exceeded"],
 ])("%s", async (error, status, code) => {
-  const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
-    getQuote: () => Promise.reject(error),
-  });
+  const { port, internalErrors, logged } = await startTestServer({ getQuote: () => Promise.reject(error) });
   const answer = await sendHttp1(port, "/v1/quote");
   expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
   expect(JSON.parse(answer.body)).toMatchObject({ code, message: "no", error: "no", reason: error.reason });
   expect(answer.headers["retry-after"]).toBe(code === "resource_exhausted" ? "3" : undefined);
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ code, reason: error.reason }]);
+  expect(await logged(1)).toMatchObject([{ code, reason: error.reason }]);
   expect(internalErrors).toEqual([]);
 });
 
 test("an internal error is reported in full and returned without details", async () => {
   const fault = new TypeError("secret");
-  const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+  const { port, internalErrors, logged } = await startTestServer({
     getQuote: () => {
       throw fault;
     },
@@ -174,8 +163,7 @@ test("an internal error is reported in full and returned without details", async
   const answer = await sendHttp1(port, "/v1/quote");
   expect(answer.status).toBe(500);
   expect(answer.body).not.toContain("secret");
-  await waitForAccessLines(1);
-  expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
+  expect([(await logged(1))[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
 });
 
 test("replaces an invalid request id", async () => {
@@ -217,47 +205,40 @@ test.each([
   expect(callers).toEqual([expected, expected]);
 });
 
-test("a request whose caller leaves is logged as canceled, without an internal error", async () => {
+/** Starts a server whose quotes wait until their caller leaves. */
+async function startAbandonedServer() {
   const signals: AbortSignal[] = [];
-  const { port, url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+  const server = await startTestServer({
     getQuote: (_, { signal }) =>
       new Promise((_resolve, reject) => {
         signals.push(signal);
-
         signal.addEventListener("abort", () => reject(new Error("the caller left")));
-        if (signals.length === 2) leave();
       }),
   });
+  return { ...server, signals };
+}
+
+test("a request whose caller leaves is logged as canceled, without an internal error", async () => {
+  const { port, url, signals, internalErrors, logged } = await startAbandonedServer();
   const leaving = new AbortController();
-  const session = connectHttp2(url);
-  const leave = () => {
-    leaving.abort();
-    session.destroy();
-  };
-  const first = fetch(`${url}/v1/quote`, { signal: leaving.signal });
-  const second = sendHttp2On(session, "/v1/quote");
-  await expect(first).rejects.toThrow();
-  await expect(second).rejects.toThrow();
-  await waitForAccessLines(2);
+  const session = openHttp2(port);
+  const requests = [fetch(`${url}/v1/quote`, { signal: leaving.signal }), sendHttp2On(session, "/v1/quote")];
+  const rejected = requests.map((request) => expect(request).rejects.toThrow());
+  await expect.poll(() => signals.length).toBe(2);
+  leaving.abort();
+  session.destroy();
+  await Promise.all(rejected);
+  expect(await logged(2)).toMatchObject([{ code: "canceled" }, { code: "canceled" }]);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-  expect(accessLines).toMatchObject([{ code: "canceled" }, { code: "canceled" }]);
   expect(internalErrors).toEqual([]);
   expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
 });
 
 test("pipelined requests whose caller leaves are logged as canceled too", async () => {
-  let calls = 0;
-  const { port, accessLines, waitForAccessLines } = await startTestServer({
-    getQuote: (_, { signal }) =>
-      new Promise((_resolve, reject) => {
-        calls += 1;
-        signal.addEventListener("abort", () => reject(new Error("the caller left")));
-      }),
-  });
+  const { port, signals, logged } = await startAbandonedServer();
   const socket = await openRawSocket(port);
   socket.write("GET /v1/quote HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3));
-  while (calls < 3) await new Promise((resolve) => setTimeout(resolve, 2));
+  await expect.poll(() => signals.length).toBe(3);
   socket.resetAndDestroy();
-  await waitForAccessLines(3);
-  expect(accessLines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
+  expect((await logged(3)).map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
 });

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
@@ -9,8 +8,10 @@ import {
   FRAME_TYPES,
 } from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { openRawSocket } from "../support/raw-client.js";
+import { openHttp2, openRawSocket, readStream } from "../support/raw-client.js";
 import {
+  createLargeQuote,
+  createLatch,
   describeOnBothPaths,
   QUOTE,
   QUOTE_PATH,
@@ -35,21 +36,12 @@ const START_OF_CALL = Buffer.concat([
   ),
 ]);
 
-async function startCall(setup: TestServerOptions = {}, headers: Record<string, string> = {}) {
+async function startCall(setup: TestServerOptions = {}) {
   const server = await startTestServer(setup);
-  const session = connectHttp2(server.url);
-  session.on("error", () => {});
-  onTestFinished(() => session.destroy());
-  const stream = session.request({ ...HEADERS, ...headers });
+  const stream = openHttp2(server.port).request(HEADERS);
   stream.on("error", () => {});
-  return { ...server, session, stream };
-}
-
-/** Returns the gRPC status from the trailers. */
-async function statusOf(stream: ClientHttp2Stream): Promise<unknown> {
-  stream.resume();
-  const [trailers] = (await once(stream, "trailers")) as [IncomingHttpHeaders];
-  return trailers["grpc-status"];
+  const outcome = async () => (await readStream(stream)).fields["grpc-status"];
+  return { ...server, stream, outcome };
 }
 
 describeOnBothPaths(() => {
@@ -61,14 +53,14 @@ describeOnBothPaths(() => {
     ])("of which only %s arrives fails after the timeout", async (_, body) => {
       // A busy machine may be late with the headers.
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-      const { stream, server, accessLines, waitForAccessLines } = await startCall({
-        limits: { requestMs: 100, headersMs: 100 },
-      });
+      const limits = { requestMs: 100, headersMs: 100 };
+      const { stream, server, outcome, logged } = await startCall({ limits });
       stream.write(body);
       let status: unknown;
-      void statusOf(stream).then((received) => {
-        status = received;
+      stream.on("trailers", (trailers) => {
+        status = trailers["grpc-status"];
       });
+      void outcome();
       await expect.poll(() => server.getLoad().requests).toBe(1);
       await expect
         .poll(() => {
@@ -77,8 +69,7 @@ describeOnBothPaths(() => {
         })
         .toBe("3");
       stream.close();
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
+      expect(await logged(1)).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
     });
 
     test.each([
@@ -86,33 +77,27 @@ describeOnBothPaths(() => {
       ["two messages", "00000000000000000000", "unimplemented"],
       ["a message that is cut off", "0000000009", "unimplemented"],
     ])("that arrives whole with %s is answered at once", async (_, hex, code) => {
-      const { port, accessLines, waitForAccessLines } = await startTestServer();
+      const { port, logged } = await startTestServer();
       const socket = await openRawSocket(port);
-      onTestFinished(() => void socket.destroy());
       const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, Buffer.from(hex, "hex"));
       socket.write(Buffer.concat([START_OF_CALL, data]));
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code }]);
+      expect(await logged(1)).toMatchObject([{ protocol: "grpc", operation: QUOTE, code }]);
     });
 
     test("whose body exceeds the limit is rejected before its end", async () => {
-      const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestBytes: 100 } });
+      const { stream, outcome, logged } = await startCall({ limits: { requestBytes: 100 } });
       stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
-      expect(await statusOf(stream)).toBe("8");
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ code: "resource_exhausted" }]);
+      expect(await outcome()).toBe("8");
+      expect(await logged(1)).toMatchObject([{ code: "resource_exhausted" }]);
     });
 
     test.each([
       ["before its message", false],
       ["during the operation", true],
     ])("that its caller resets %s is logged as canceled", async (_, isAsked) => {
-      let onAsked = (): void => {};
-      const reached = new Promise<void>((resolve) => {
-        onAsked = resolve;
-      });
+      const { opened: reached, open: onAsked } = createLatch();
       const signals: AbortSignal[] = [];
-      const { stream, accessLines, internalErrors, waitForAccessLines } = await startCall({
+      const { stream, internalErrors, logged } = await startCall({
         getQuote: (_request, { signal }) => {
           signals.push(signal);
           onAsked();
@@ -121,41 +106,41 @@ describeOnBothPaths(() => {
           });
         },
       });
-      if (isAsked) stream.end(EMPTY);
-      else stream.write(EMPTY.subarray(0, 2));
-      if (isAsked) await reached;
-      else await once(stream, "ready").catch(() => {});
+      if (isAsked) {
+        stream.end(EMPTY);
+        await reached;
+      } else {
+        stream.write(EMPTY.subarray(0, 2));
+        await once(stream, "ready");
+      }
       stream.close(8);
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
+      expect(await logged(1)).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
       expect(signals.map(({ aborted }) => aborted)).toEqual(isAsked ? [true] : []);
       expect(internalErrors).toEqual([]);
     });
 
     test("whose response is left unread is ended", async () => {
-      const amountIn = "9".repeat(1_000_000);
-      const { stream, accessLines, waitForAccessLines } = await startCall({
+      const { stream, logged } = await startCall({
         limits: { responseMs: 200, minBytesPerSecond: Number.POSITIVE_INFINITY },
-        getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
+        getQuote: () => createLargeQuote(1_000_000),
       });
       stream.pause();
       stream.end(EMPTY);
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ code: "canceled" }]);
+      expect(await logged(1)).toMatchObject([{ code: "canceled" }]);
     });
   });
 });
 
 test("the fast path creates no signal for an operation that does not read it", async () => {
   let seen: object = {};
-  const { stream } = await startCall({
+  const { stream, outcome } = await startCall({
     getQuote: (_request, context) => {
       seen = context;
-      return create(GetQuoteResponseSchema, { amountIn: "1" });
+      return createLargeQuote(1);
     },
   });
   stream.end(EMPTY);
-  expect(await statusOf(stream)).toBe("0");
+  expect(await outcome()).toBe("0");
   expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
 });
 
@@ -164,11 +149,10 @@ test.each([
   ["in parts", false],
 ])("a call that arrives %s waits for its body only as far as it has to", async (_, isWhole) => {
   const requestMs = 23_456;
-  const { port, accessLines, waitForAccessLines } = await startTestServer({ limits: { requestMs } });
+  const { port, logged } = await startTestServer({ limits: { requestMs } });
   const setTimer = vi.spyOn(globalThis, "setTimeout");
   onTestFinished(() => setTimer.mockRestore());
   const socket = await openRawSocket(port);
-  onTestFinished(() => void socket.destroy());
   const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, EMPTY);
   socket.write(Buffer.concat([START_OF_CALL, isWhole ? data : Buffer.alloc(0)]));
   const countBodyTimers = () => setTimer.mock.calls.filter(([, ms]) => ms === requestMs).length;
@@ -176,7 +160,6 @@ test.each([
     await vi.waitFor(() => expect(countBodyTimers()).toBe(1), { timeout: 60_000 });
     socket.write(data);
   }
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ protocol: "grpc", code: "ok" }]);
+  expect(await logged(1)).toMatchObject([{ protocol: "grpc", code: "ok" }]);
   expect(countBodyTimers()).toBe(isWhole ? 0 : 1);
 });

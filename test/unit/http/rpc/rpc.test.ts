@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { Agent, request } from "node:http";
-import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -8,14 +7,9 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import {
-  compressionGzip,
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
-import { type Client as GrpcJsClient, status as GrpcStatus } from "@grpc/grpc-js";
-import { afterEach, describe, expect, test } from "vitest";
+import { compressionGzip, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { status as GrpcStatus } from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
 import { type ErrorInfo, ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
 import {
   BridgeService,
@@ -24,21 +18,27 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
-import { envelope, sendHttp1, sendHttp2 } from "../support/raw-client.js";
-import { describeOnBothPaths, echoQuote, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+import { callQuote, callUnaryGrpc, connectOver, createGrpcClient } from "../support/grpc-client.js";
+import {
+  createKeepAliveAgent,
+  envelope,
+  HTTP_VERSIONS,
+  openHttp2,
+  post,
+  postJson,
+  readStream,
+  sendHttp1,
+} from "../support/raw-client.js";
+import {
+  createLargeQuote,
+  describeOnBothPaths,
+  echoQuote,
+  QUOTE,
+  QUOTE_PATH,
+  startTestServer,
+} from "../support/test-server.js";
 
-const grpcClients = new Set<GrpcJsClient>();
-afterEach(() => {
-  for (const client of grpcClients) client.close();
-  grpcClients.clear();
-});
-function newGrpcClient(port: number): GrpcJsClient {
-  const client = createGrpcClient(port);
-  grpcClients.add(client);
-  return client;
-}
-
+const WEB = "application/grpc-web+proto";
 const REQUEST = create(GetQuoteRequestSchema, { amount: "5", slippage: 0.5, rpcUrl: { optimism: "http://x" } });
 const EXPECTED = {
   amountIn: "5",
@@ -51,9 +51,9 @@ interface Outcome {
   readonly answer?: unknown;
   readonly code?: string;
   readonly message?: string;
-  readonly info?: ErrorInfo;
+  readonly info?: ErrorInfo | undefined;
   readonly requestId: string | null | undefined;
-  readonly retryAfter: string | null | undefined;
+  readonly retryAfter?: string | null | undefined;
 }
 
 type Way = readonly [
@@ -66,32 +66,29 @@ type Way = readonly [
   ) => Promise<Outcome>,
 ];
 
-function overConnect(
-  name: string,
-  protocol: string,
-  transport: (baseUrl: string, look: Interceptor) => Transport,
-): Way {
+type TransportOptions = { readonly baseUrl: string; readonly interceptors: Interceptor[] };
+
+function overConnect(name: string, protocol: string, createTransport: (options: TransportOptions) => Transport): Way {
   return [
     name,
     protocol,
-    async (url, request, options) => {
+    async (baseUrl, request, options) => {
       let head: Headers | undefined;
       const look: Interceptor = (next) => async (req) => {
         const answer = await next(req);
         head = answer.header;
         return answer;
       };
-      const client = createClient(BridgeService, transport(url, look));
+      const client = createClient(BridgeService, createTransport({ baseUrl, interceptors: [look] }));
       try {
         const answer = await client.getQuote(request, options);
-        return { answer, requestId: head?.get("x-request-id"), retryAfter: undefined };
+        return { answer, requestId: head?.get("x-request-id") };
       } catch (thrown) {
         const error = ConnectError.from(thrown);
-        const [info] = error.findDetails(ErrorInfoSchema);
         return {
           code: Code[error.code] ?? "",
           message: error.rawMessage,
-          ...(info === undefined ? {} : { info }),
+          info: error.findDetails(ErrorInfoSchema)[0],
           requestId: error.metadata.get("x-request-id"),
           retryAfter: error.metadata.get("retry-after"),
         };
@@ -104,24 +101,19 @@ const overGrpcJs: Way = [
   "gRPC by grpc-js",
   "grpc",
   async (url, request, { headers, timeoutMs }) => {
-    const client = newGrpcClient(Number(new URL(url).port));
     const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-    const options = { headers, ...deadline };
-    const {
-      message,
-      error,
-      headers: head,
-    } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request, options);
-    const requestId = String(head.get("x-request-id")[0]);
-    if (error === undefined) return { answer: message, requestId, retryAfter: undefined };
+    const client = createGrpcClient(Number(new URL(url).port));
+    const outcome = await callQuote(client, request, { headers, ...deadline });
+    const requestId = String(outcome.headers.get("x-request-id")[0]);
+    const { message, error } = outcome;
+    if (error === undefined) return { answer: message, requestId };
     const [details] = error.metadata.get("grpc-status-details-bin");
-    const info = details === undefined ? undefined : errorInfoOf(details as Buffer);
     return {
       code: Code[error.code] ?? "",
       message: error.details,
-      ...(info === undefined ? {} : { info }),
+      info: details === undefined ? undefined : errorInfoOf(details as Buffer),
       requestId,
-      retryAfter: (error.metadata.get("retry-after")[0] as string | undefined) ?? null,
+      retryAfter: error.metadata.get("retry-after")[0] as string | undefined,
     };
   },
 ];
@@ -137,77 +129,46 @@ function errorInfoOf(bytes: Uint8Array): ErrorInfo | undefined {
   return undefined;
 }
 
+const gzipped = { sendCompression: compressionGzip, compressMinBytes: 0 };
+
 const ways: readonly Way[] = [
   overGrpcJs,
-  overConnect("gRPC by Connect", "grpc", (baseUrl, look) => createGrpcTransport({ baseUrl, interceptors: [look] })),
-  overConnect("gRPC-Web over HTTP/1.1", "grpc-web", (baseUrl, look) =>
-    createGrpcWebTransport({ baseUrl, httpVersion: "1.1", interceptors: [look] }),
+  overConnect("gRPC by Connect", "grpc", createGrpcTransport),
+  overConnect("gRPC-Web over HTTP/1.1", "grpc-web", (options) =>
+    createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
   ),
-  overConnect("gRPC-Web over h2c", "grpc-web", (baseUrl, look) =>
-    createGrpcWebTransport({
-      baseUrl,
-      httpVersion: "2",
-      interceptors: [look],
-      sendCompression: compressionGzip,
-      compressMinBytes: 0,
-    }),
+  overConnect("gRPC-Web over h2c", "grpc-web", (options) =>
+    createGrpcWebTransport({ ...options, httpVersion: "2", ...gzipped }),
   ),
-  overConnect("Connect JSON over HTTP/1.1", "connect", (baseUrl, look) =>
-    createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [look] }),
-  ),
-  overConnect("Connect JSON over h2c", "connect", (baseUrl, look) =>
-    createConnectTransport({ baseUrl, httpVersion: "2", interceptors: [look] }),
-  ),
-  overConnect("Connect binary", "connect", (baseUrl, look) =>
-    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true, interceptors: [look] }),
-  ),
-  overConnect("Connect binary, gzip", "connect", (baseUrl, look) =>
-    createConnectTransport({
-      baseUrl,
-      httpVersion: "2",
-      useBinaryFormat: true,
-      interceptors: [look],
-      sendCompression: compressionGzip,
-      compressMinBytes: 0,
-    }),
-  ),
-  overConnect("Connect GET, JSON", "connect-get", (baseUrl, look) =>
-    createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true, interceptors: [look] }),
-  ),
-  overConnect("Connect GET, binary", "connect-get", (baseUrl, look) =>
-    createConnectTransport({
-      baseUrl,
-      httpVersion: "2",
-      useHttpGet: true,
-      useBinaryFormat: true,
-      interceptors: [look],
-    }),
-  ),
+  overConnect("Connect JSON over HTTP/1.1", "connect", connectOver("1.1")),
+  overConnect("Connect JSON over h2c", "connect", connectOver("2")),
+  overConnect("Connect binary", "connect", connectOver("1.1", { useBinaryFormat: true })),
+  overConnect("Connect binary, gzip", "connect", connectOver("2", { useBinaryFormat: true, ...gzipped })),
+  overConnect("Connect GET, JSON", "connect-get", connectOver("1.1", { useHttpGet: true })),
+  overConnect("Connect GET, binary", "connect-get", connectOver("2", { useHttpGet: true, useBinaryFormat: true })),
 ];
 
 describeOnBothPaths(() => {
   describe.each(ways)("%s", (_, protocol, call) => {
     test("returns the response and is logged once", async () => {
-      const { url, accessLines, waitForAccessLines } = await startTestServer();
+      const { url, logged } = await startTestServer();
       const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
       expect(answer).toMatchObject(EXPECTED);
       expect(requestId).toBe("id-1");
-      await waitForAccessLines(1);
       const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
-      expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
+      expect(await logged(1)).toEqual([{ ...line, durationMs: expect.any(Number) }]);
     });
 
     test("returns a ServiceError with its ErrorInfo", async () => {
       const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
-      const { url, accessLines, waitForAccessLines } = await startTestServer({ getQuote: () => Promise.reject(error) });
+      const { url, logged } = await startTestServer({ getQuote: () => Promise.reject(error) });
       const outcome = await call(url, REQUEST, { headers: {} });
       expect(outcome).toMatchObject({
         code: "InvalidArgument",
         message: "slippage: 100 % wrong, and é?",
         info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
       });
-      await waitForAccessLines(1);
-      expect(accessLines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
+      expect(await logged(1)).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
     });
 
     test("states when to retry", async () => {
@@ -218,13 +179,12 @@ describeOnBothPaths(() => {
 
     test("hides the details of an internal error", async () => {
       const fault = new Error("secret");
-      const { url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+      const { url, internalErrors, logged } = await startTestServer({
         getQuote: () => Promise.reject(fault),
       });
       const outcome = await call(url, REQUEST, { headers: {} });
       expect(outcome).toMatchObject({ code: "Internal", message: "internal error" });
-      await waitForAccessLines(1);
-      expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
+      expect([(await logged(1))[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
     });
 
     test("passes the deadline of the caller to the operation", async () => {
@@ -256,15 +216,10 @@ describeOnBothPaths(() => {
         return echoQuote(request, context);
       },
     });
-    const post = (headers: Record<string, string>, body: Buffer | string) =>
-      sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
-    const connect = await post({ "content-type": "application/json", "connect-timeout-ms": "9999999999" }, "{}");
+    const connect = await sendHttp1(port, QUOTE_PATH, postJson("{}", { "connect-timeout-ms": "9999999999" }));
     expect(connect.status).toBe(200);
     for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
-      const web = await post(
-        { "content-type": "application/grpc-web+proto", "grpc-timeout": timeout },
-        envelope(bytes),
-      );
+      const web = await sendHttp1(port, QUOTE_PATH, post(WEB, envelope(bytes), { "grpc-timeout": timeout }));
       expect(web.body).toContain("grpc-status: 0");
     }
     process.off("warning", onWarning);
@@ -288,6 +243,7 @@ describeOnBothPaths(() => {
     const proto = { "content-type": "application/proto" };
     const json = { "content-type": "application/json" };
     const gzip = { "content-encoding": "gzip" };
+    const longError = `{"slippage":"${"x".repeat(9999)}"}`;
     test.each<[string, Record<string, string>, Buffer | string, number, string]>([
       ["malformed binary", proto, garbage, 400, "invalid_argument"],
       ["binary with invalid UTF-8", proto, Buffer.from([10, 1, 255]), 400, "invalid_argument"],
@@ -298,13 +254,7 @@ describeOnBothPaths(() => {
       ["JSON nested deeply", json, `{"amount":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400, "invalid_argument"],
       ["groups nested without end", proto, Buffer.alloc(60_000, 0x0b), 400, "invalid_argument"],
       ["an empty body", json, "", 400, "invalid_argument"],
-      [
-        "a long error to a caller that accepts gzip",
-        { ...json, "accept-encoding": "gzip" },
-        `{"slippage":"${"x".repeat(9999)}"}`,
-        400,
-        "invalid_argument",
-      ],
+      ["a long error, compressed", { ...json, "accept-encoding": "gzip" }, longError, 400, "invalid_argument"],
       ["invalid gzip", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
       ["truncated gzip", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
       ["gzip with a wrong checksum", { ...proto, ...gzip }, wrongChecksum, 400, "invalid_argument"],
@@ -320,9 +270,9 @@ describeOnBothPaths(() => {
       ["no type", {}, bytes, 415, "invalid_argument"],
       ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
     ])("%s", async (_, headers, body, status, code) => {
-      const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
-      for (const send of [sendHttp1, sendHttp2]) {
-        if (send === sendHttp2 && "transfer-encoding" in headers) continue;
+      const { port, internalErrors, logged } = await startTestServer();
+      for (const [version, send] of HTTP_VERSIONS) {
+        if (version === "HTTP/2" && "transfer-encoding" in headers) continue;
         const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
         expect(answer).toMatchObject({
           status,
@@ -330,8 +280,7 @@ describeOnBothPaths(() => {
         });
         expect(JSON.parse(answer.body)).toMatchObject({ code });
       }
-      await waitForAccessLines(1);
-      expect(accessLines[0]).toMatchObject({ operation: QUOTE, code });
+      expect((await logged(1))[0]).toMatchObject({ operation: QUOTE, code });
       expect(internalErrors).toEqual([]);
     });
 
@@ -354,7 +303,7 @@ describeOnBothPaths(() => {
 
     test("returns the cause with an ErrorInfo", async () => {
       const { port } = await startTestServer();
-      const { body } = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
+      const { body } = await sendHttp1(port, QUOTE_PATH, postJson('{"amount":5}'));
       const { message, details } = JSON.parse(body);
       expect(message).toContain("hop.bridge.v1.GetQuoteRequest.amount");
       expect(details).toMatchObject([
@@ -364,17 +313,12 @@ describeOnBothPaths(() => {
 
     test("leaves the connection usable", async () => {
       const { port } = await startTestServer();
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const agent = createKeepAliveAgent();
       const ports: (number | undefined)[] = [];
       for (const body of [big, bytes]) {
         const status = await new Promise((resolve, reject) => {
-          const options = {
-            port,
-            path: QUOTE_PATH,
-            method: "POST",
-            agent,
-            headers: { ...proto, "transfer-encoding": "chunked" },
-          };
+          const headers = { ...proto, "transfer-encoding": "chunked" };
+          const options = { port, path: QUOTE_PATH, method: "POST", agent, headers };
           const req = request(options, (res) => {
             ports.push(res.socket.localPort);
             res.resume().on("end", () => resolve(res.statusCode));
@@ -385,79 +329,41 @@ describeOnBothPaths(() => {
         expect(status).toBe(body === big ? 413 : 200);
       }
       expect(ports[0]).toBe(ports[1]);
-      agent.destroy();
     });
   });
 
   describe("a malformed gRPC request", () => {
+    const gzip = { "grpc-encoding": "gzip" };
     test.each<[string, Record<string, string>, Buffer, Code]>([
       ["a malformed message", {}, envelope(garbage), Code.InvalidArgument],
       ["half an envelope", {}, envelope(bytes).subarray(0, 9), Code.InvalidArgument],
       ["a compressed message without grpc-encoding", {}, envelope(gzipSync(bytes), 1), Code.InvalidArgument],
-      ["invalid gzip", { "grpc-encoding": "gzip" }, envelope(bytes, 1), Code.InvalidArgument],
-      [
-        "truncated gzip",
-        { "grpc-encoding": "gzip" },
-        envelope(gzipSync(bytes).subarray(0, 20), 1),
-        Code.InvalidArgument,
-      ],
+      ["invalid gzip", gzip, envelope(bytes, 1), Code.InvalidArgument],
+      ["truncated gzip", gzip, envelope(gzipSync(bytes).subarray(0, 20), 1), Code.InvalidArgument],
       ["an unknown compression", { "grpc-encoding": "br" }, envelope(bytes, 1), Code.Unimplemented],
       ["two compressions", { "grpc-encoding": "gzip, gzip" }, envelope(bytes, 1), Code.Unimplemented],
       ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
       ["two messages", {}, Buffer.concat([envelope(bytes), envelope(bytes)]), Code.Unimplemented],
       ["too large", {}, envelope(big), Code.ResourceExhausted],
-      ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(bomb, 1), Code.ResourceExhausted],
-      ["too large by members", { "grpc-encoding": "gzip" }, envelope(bombOfMembers, 1), Code.ResourceExhausted],
+      ["too large once decompressed", gzip, envelope(bomb, 1), Code.ResourceExhausted],
+      ["too large by members", gzip, envelope(bombOfMembers, 1), Code.ResourceExhausted],
       ["an invalid deadline", { "grpc-timeout": "soon" }, envelope(bytes), Code.InvalidArgument],
     ])("%s", async (_, headers, body, code) => {
-      const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
-      const web = await sendHttp1(port, QUOTE_PATH, {
-        method: "POST",
-        headers: { "content-type": "application/grpc-web+proto", ...headers },
-        body,
-      });
+      const { port, internalErrors, logged } = await startTestServer();
+      const web = await sendHttp1(port, QUOTE_PATH, post(WEB, body, headers));
       expect(web.status).toBe(200);
       expect(web.body).toContain(`grpc-status: ${code}\r\n`);
-      const native = await http2Trailers(port, { "content-type": "application/grpc", ...headers }, body);
-      expect(native).toMatchObject({ ":status": 200, "grpc-status": String(code) });
-      await waitForAccessLines(2);
-      expect(accessLines).toMatchObject([
+      const type = { "content-type": "application/grpc", te: "trailers" };
+      const stream = openHttp2(port).request({ ":method": "POST", ":path": QUOTE_PATH, ...type, ...headers });
+      stream.end(body);
+      expect((await readStream(stream)).fields).toMatchObject({ ":status": 200, "grpc-status": String(code) });
+      expect(await logged(2)).toMatchObject([
         { protocol: "grpc-web", code: codeToString(code) },
         { protocol: "grpc", code: codeToString(code) },
       ]);
       expect(internalErrors).toEqual([]);
     });
-
-    test("returns the cause to grpc-js with an ErrorInfo", async () => {
-      const { port } = await startTestServer();
-      const client = newGrpcClient(port);
-      const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
-      expect(error?.code).toBe(GrpcStatus.INVALID_ARGUMENT);
-      expect(errorInfoOf(error?.metadata.get("grpc-status-details-bin")[0] as Buffer)).toMatchObject({
-        reason: "INVALID_PARAMETER",
-        domain: "hop.bridge.v1",
-      });
-    });
   });
-
-  /** Returns all headers and trailers of one gRPC call. */
-  function http2Trailers(port: number, headers: Record<string, string>, body: Buffer): Promise<IncomingHttpHeaders> {
-    return new Promise((resolve, reject) => {
-      const session = connectHttp2(`http://127.0.0.1:${port}`);
-      session.on("error", reject);
-      const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, te: "trailers", ...headers });
-      const all: IncomingHttpHeaders = {};
-      stream.on("response", (head) => Object.assign(all, head));
-      stream.on("trailers", (trailers) => Object.assign(all, trailers));
-      stream.on("error", reject);
-      stream.on("close", () => {
-        session.close();
-        resolve(all);
-      });
-      stream.resume();
-      stream.end(body);
-    });
-  }
 
   describe("the path of a method", () => {
     test("answers a CORS preflight", async () => {
@@ -465,29 +371,19 @@ describeOnBothPaths(() => {
       const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method: "OPTIONS" });
       expect(status).toBe(204);
       expect(headers["access-control-allow-methods"]).toBe("POST, GET, OPTIONS");
-      for (const name of [
-        "Content-Type",
-        "Connect-Protocol-Version",
-        "Connect-Timeout-Ms",
-        "X-Grpc-Web",
-        "X-User-Agent",
-        "Grpc-Timeout",
-      ]) {
-        expect(headers["access-control-allow-headers"]?.toLowerCase()).toContain(name.toLowerCase());
-      }
+      const names =
+        "content-type, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, grpc-timeout";
+      const allowed = headers["access-control-allow-headers"]?.toLowerCase().split(", ");
+      expect(allowed).toEqual(expect.arrayContaining(names.split(", ")));
     });
 
     test("exposes the gRPC-Web status to browsers", async () => {
       const { port } = await startTestServer();
-      const { headers } = await sendHttp1(port, QUOTE_PATH, {
-        method: "POST",
-        headers: { "content-type": "application/grpc-web+proto" },
-        body: envelope(bytes),
-      });
+      const { headers } = await sendHttp1(port, QUOTE_PATH, post(WEB, envelope(bytes)));
       expect(headers["access-control-allow-origin"]).toBe("*");
-      for (const name of ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "X-Request-Id"]) {
-        expect(headers["access-control-expose-headers"]?.toLowerCase()).toContain(name.toLowerCase());
-      }
+      const exposed = headers["access-control-expose-headers"]?.toLowerCase().split(", ");
+      const names = ["grpc-status", "grpc-message", "grpc-status-details-bin", "x-request-id"];
+      expect(exposed).toEqual(expect.arrayContaining(names));
     });
 
     test.each(["PUT", "HEAD", "DELETE"])("returns 405 for %s", async (method) => {
@@ -497,29 +393,16 @@ describeOnBothPaths(() => {
     });
 
     test("returns the not-found error of each protocol for an unknown method", async () => {
-      const { port, accessLines, waitForAccessLines } = await startTestServer();
+      const { port, logged } = await startTestServer();
       const path = "/hop.bridge.v1.BridgeService/Nope";
-      const json = await sendHttp1(port, path, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: "{}",
-      });
+      const json = await sendHttp1(port, path, postJson("{}"));
       expect([json.status, JSON.parse(json.body).reason]).toEqual([404, "PATH_NOT_FOUND"]);
-      const web = await sendHttp1(port, path, {
-        method: "POST",
-        headers: { "content-type": "application/grpc-web+proto" },
-      });
+      const web = await sendHttp1(port, path, post(WEB));
       expect(web).toMatchObject({ status: 200, headers: { "grpc-status": "12" } });
-      const { error } = await callUnaryGrpc(
-        newGrpcClient(port),
-        path,
-        GetQuoteRequestSchema,
-        GetQuoteResponseSchema,
-        REQUEST,
-      );
+      const client = createGrpcClient(port);
+      const { error } = await callUnaryGrpc(client, path, GetQuoteRequestSchema, GetQuoteResponseSchema, REQUEST);
       expect(error?.code).toBe(GrpcStatus.UNIMPLEMENTED);
-      await waitForAccessLines(3);
-      expect(accessLines.map(({ code, protocol }) => [protocol, code])).toEqual([
+      expect((await logged(3)).map(({ code, protocol }) => [protocol, code])).toEqual([
         ["rest", "not_found"],
         ["grpc-web", "unimplemented"],
         ["grpc", "unimplemented"],
@@ -541,32 +424,14 @@ describeOnBothPaths(() => {
     expect(internalErrors).toHaveLength(ways.length - 2);
   });
 
-  test("a request whose body does not arrive fails after the timeout", async () => {
-    const { port, accessLines, waitForAccessLines } = await startTestServer({
-      limits: { requestMs: 1_000, headersMs: 1_000 },
-    });
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
-    const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
-    expect(head[":status"]).toBe(400);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "invalid_argument" }]);
-    session.destroy();
-  });
-
   test("a large response arrives complete while the caller still sends", async () => {
-    const large = "9".repeat(2_000_000);
-    const { port } = await startTestServer({
-      getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }),
-    });
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    const stream = session.request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
+    const { port } = await startTestServer({ getQuote: () => createLargeQuote(2_000_000) });
+    const stream = openHttp2(port).request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
     let size = 0;
     stream.on("data", (chunk: Buffer) => {
       size += chunk.length;
     });
     await once(stream, "end");
-    expect(size).toBeGreaterThan(large.length);
-    session.destroy();
+    expect(size).toBeGreaterThan(2_000_000);
   });
 });

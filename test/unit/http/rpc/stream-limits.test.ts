@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { openRawSocket, sendHttp1 } from "../support/raw-client.js";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { openHttp2, openRawSocket, post, readStream, sendHttp1 } from "../support/raw-client.js";
 import { describeOnBothPaths, startTestServer, type TestServerOptions } from "../support/test-server.js";
 
 // Streaming calls are limited for each caller and in total, and release their place however they end.
@@ -10,24 +10,16 @@ const WATCH = "/grpc.health.v1.Health/Watch";
 const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 const EMPTY_MESSAGE = Buffer.alloc(5);
 const DAY_MS = 24 * 60 * 60_000;
+const CONNECT = "application/connect+json";
 const JSON_MESSAGE = Buffer.from("\0\0\0\0\x02{}");
-
-const sessions = new Set<ClientHttp2Session>();
-afterEach(() => {
-  for (const session of sessions) session.destroy();
-  sessions.clear();
-});
 
 /** Limits of the fast path and of the general path. */
 const limitsOf = (count: number) => ({ streamingCalls: count, generalStreamingCalls: count });
 
 async function start(options: TestServerOptions = {}) {
   const server = await startTestServer({ trustProxy: true, ...options });
-  const session = connectHttp2(server.url);
-  session.on("error", () => {});
-  sessions.add(session);
   const openCount = () => server.server.getLoad().streamingCalls;
-  return { ...server, session, openCount };
+  return { ...server, session: openHttp2(server.port), openCount };
 }
 
 interface StreamOptions {
@@ -39,43 +31,20 @@ interface StreamOptions {
   readonly isOpenEnded?: boolean;
 }
 
-function open(
-  session: ClientHttp2Session,
-  {
-    path = WATCH,
-    type = "application/grpc",
-    message = EMPTY_MESSAGE,
-    caller = "192.0.2.1",
-    headers = {},
-    isOpenEnded = false,
-  }: StreamOptions = {},
-): ClientHttp2Stream {
+function open(session: ClientHttp2Session, options: StreamOptions = {}): ClientHttp2Stream {
+  const { path = WATCH, type = "application/grpc", caller = "192.0.2.1" } = options;
   const stream = session.request({
     ...{ ":method": "POST", ":path": path, "content-type": type, "x-forwarded-for": caller },
-    ...headers,
+    ...options.headers,
   });
   stream.on("error", () => {});
-  stream.write(message);
-  if (!isOpenEnded) stream.end();
+  stream.write(options.message ?? EMPTY_MESSAGE);
+  if (!options.isOpenEnded) stream.end();
   return stream;
 }
 
-/** Reads a call to its end; returns its status, headers and trailers as one, and its body. */
-async function readAll(stream: ClientHttp2Stream) {
-  let fields: Record<string, unknown> = {};
-  let body = "";
-  stream.on("response", (headers) => {
-    fields = { ...fields, ...headers };
-  });
-  stream.on("trailers", (trailers) => {
-    fields = { ...fields, ...trailers };
-  });
-  stream.on("data", (chunk: Buffer) => {
-    body += chunk.toString("latin1");
-  });
-  await once(stream, "close");
-  return { fields, body };
-}
+/** Returns the status of a call that ends. */
+const statusOf = async (stream: ClientHttp2Stream) => (await readStream(stream)).fields["grpc-status"];
 
 describeOnBothPaths(() => {
   describe("beyond its limit a stream is refused", () => {
@@ -84,28 +53,21 @@ describeOnBothPaths(() => {
       ["gRPC", "application/grpc", EMPTY_MESSAGE, grpc, /^$/],
       // In the headers if there is no body, otherwise at the end of the body.
       ["gRPC-Web", "application/grpc-web+proto", EMPTY_MESSAGE, {}, /^$|grpc-status: 8\r\n.*retry-after: 5\r\n/s],
-      [
-        "Connect",
-        "application/connect+json",
-        JSON_MESSAGE,
-        { ":status": 200 },
-        /"code":"resource_exhausted".*"retry-after":\["5"\]/,
-      ],
+      ["Connect", CONNECT, JSON_MESSAGE, { ":status": 200 }, /"code":"resource_exhausted".*"retry-after":\["5"\]/],
     ])("in the form of %s, with RATE_LIMITED and OVERLOADED", async (_, type, message, fields, body) => {
-      const { session, openCount, accessLines, waitForAccessLines } = await start({ limits: limitsOf(2) });
+      const { session, openCount, logged } = await start({ limits: limitsOf(2) });
       open(session, { type, message, caller: "192.0.2.1" });
       await expect.poll(openCount).toBe(1);
-      const ofCaller = await readAll(open(session, { type, message, caller: "192.0.2.1" }));
+      const ofCaller = await readStream(open(session, { type, message, caller: "192.0.2.1" }));
       open(session, { type, message, caller: "192.0.2.2" });
       await expect.poll(openCount).toBe(2);
-      const ofProcess = await readAll(open(session, { type, message, caller: "192.0.2.3" }));
+      const ofProcess = await readStream(open(session, { type, message, caller: "192.0.2.3" }));
       for (const refused of [ofCaller, ofProcess]) {
         expect(refused.fields).toMatchObject(fields);
         expect(refused.body).toMatch(body);
         if (refused.body === "") expect(refused.fields).toMatchObject(grpc);
       }
-      await waitForAccessLines(2);
-      expect(accessLines).toMatchObject([
+      expect(await logged(2)).toMatchObject([
         { code: "resource_exhausted", reason: "RATE_LIMITED" },
         { code: "resource_exhausted", reason: "OVERLOADED" },
       ]);
@@ -116,25 +78,23 @@ describeOnBothPaths(() => {
       const { session, openCount } = await start({ limits: { streamingCalls: 100, generalStreamingCalls: 2 } });
       open(session, { path: REFLECTION, isOpenEnded: true });
       await expect.poll(openCount).toBe(1);
-      expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("8");
-      const unusualWatch = open(session, { headers: { "grpc-encoding": "gzip" } });
-      expect((await readAll(unusualWatch)).fields["grpc-status"]).toBe("8");
+      expect(await statusOf(open(session, { path: REFLECTION }))).toBe("8");
+      expect(await statusOf(open(session, { headers: { "grpc-encoding": "gzip" } }))).toBe("8");
     });
 
     test("also over HTTP/1.1", async () => {
       const { port, session, openCount } = await start({ limits: limitsOf(2) });
       open(session, { caller: "127.0.0.1" });
       await expect.poll(openCount).toBe(1);
-      const headers = { "content-type": "application/connect+json" };
-      const { status, body } = await sendHttp1(port, WATCH, { method: "POST", headers, body: JSON_MESSAGE });
+      const { status, body } = await sendHttp1(port, WATCH, post(CONNECT, JSON_MESSAGE));
       expect([status, body]).toEqual([200, expect.stringContaining("resource_exhausted")]);
     });
   });
 
   test("a flood of watches from one caller holds half of the places", async () => {
-    const { session, openCount, waitForAccessLines } = await start({ limits: limitsOf(100) });
+    const { session, openCount, logged } = await start({ limits: limitsOf(100) });
     for (let index = 0; index < 200; index += 1) open(session);
-    await waitForAccessLines(150);
+    await logged(150);
     expect(openCount()).toBe(50);
     // Another caller is still served.
     open(session, { caller: "192.0.2.2" });
@@ -158,9 +118,7 @@ describeOnBothPaths(() => {
       open(session);
       open(session, { path: REFLECTION, isOpenEnded: true });
       const socket = await openRawSocket(port);
-      socket.write(
-        `POST ${WATCH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: 7\r\n\r\n`,
-      );
+      socket.write(`POST ${WATCH} HTTP/1.1\r\nHost: a\r\nContent-Type: ${CONNECT}\r\nContent-Length: 7\r\n\r\n`);
       socket.write(JSON_MESSAGE);
       await expect.poll(openCount).toBe(3);
       socket.destroy();
@@ -180,10 +138,8 @@ describeOnBothPaths(() => {
     });
 
     test("when its caller leaves it unread and resets it", async () => {
-      const { url, openCount } = await start();
-      const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
-      sessions.add(session);
-      const stream = open(session);
+      const { port, openCount } = await start();
+      const stream = open(openHttp2(port, { settings: { initialWindowSize: 0 } }));
       await expect.poll(openCount).toBe(1);
       stream.close(8);
       await expect.poll(openCount).toBe(0);
@@ -206,25 +162,25 @@ describeOnBothPaths(() => {
 
     test("at its deadline", async () => {
       const { session, openCount } = await start();
-      const { fields } = await readAll(open(session, { headers: { "grpc-timeout": "50m" } }));
-      expect(fields["grpc-status"]).toBe("4");
+      expect(await statusOf(open(session, { headers: { "grpc-timeout": "50m" } }))).toBe("4");
       await expect.poll(openCount).toBe(0);
     });
 
     test("when it ends by itself", async () => {
       const { session, openCount } = await start();
-      expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("0");
+      expect(await statusOf(open(session, { path: REFLECTION }))).toBe("0");
       await expect.poll(openCount).toBe(0);
     });
 
     test("when the server drains", async () => {
       const { session, server, openCount } = await start();
-      const watched = readAll(open(session));
-      const reflected = readAll(open(session, { path: REFLECTION, isOpenEnded: true }));
+      const statuses = Promise.all([
+        statusOf(open(session)),
+        statusOf(open(session, { path: REFLECTION, isOpenEnded: true })),
+      ]);
       await expect.poll(openCount).toBe(2);
       const closing = server.close(600_000);
-      expect((await watched).fields["grpc-status"]).toBe("0");
-      expect((await reflected).fields["grpc-status"]).toBe("0");
+      expect(await statuses).toEqual(["0", "0"]);
       session.close();
       await closing;
       expect(openCount()).toBe(0);
@@ -236,18 +192,19 @@ test("on the fast path a stream counts from its headers on, and an invalid one n
   const { session, openCount } = await start({ limits: { ...limitsOf(2), requestMs: 60_000 } });
   const unfinished = open(session, { message: EMPTY_MESSAGE.subarray(0, 2), isOpenEnded: true });
   await expect.poll(openCount).toBe(1);
-  expect((await readAll(open(session))).fields["grpc-status"]).toBe("8");
-  expect((await Promise.all([readAll(unfinished), unfinished.end()]))[0].fields["grpc-status"]).toBe("3");
+  expect(await statusOf(open(session))).toBe("8");
+  unfinished.end();
+  expect(await statusOf(unfinished)).toBe("3");
   await expect.poll(openCount).toBe(0);
   open(session);
   await expect.poll(openCount).toBe(1);
 });
 
 describe("only the fast path counts a watch", () => {
-  const connect = { type: "application/connect+json", message: JSON_MESSAGE };
+  const connect = { type: CONNECT, message: JSON_MESSAGE };
   test.each([
     [
-      "in gRPC of a client that accepts every encoding",
+      "in gRPC of a client that accepts all encodings",
       { headers: { "grpc-accept-encoding": "identity,deflate,gzip" } },
     ],
     ["of Connect's Node.js client", { ...connect, headers: { "connect-accept-encoding": "gzip,br" } }],
@@ -265,7 +222,7 @@ test("the general path alone counts a watch that the fast path hands over", asyn
   const { session, openCount } = await start();
   // A name beyond ASCII.
   const message = Buffer.from('\0\0\0\0\x10{"service":"\u00fc"}');
-  const stream = open(session, { type: "application/connect+json", message });
+  const stream = open(session, { type: CONNECT, message });
   expect((await once(stream, "data")).toString()).toContain("SERVICE_UNKNOWN");
   expect(openCount()).toBe(1);
 });

@@ -18,11 +18,7 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-/** Returns the bytes of the heap that each stream of one kind takes, measured with half of those that a caller may have. */
-async function measureBytesPerStream(path: string, limit: number): Promise<number> {
-  return measure(Math.floor(limit / 4), (port, count) => openStreams(port, path, count));
-}
-
+/** Returns the bytes of the heap that each of so many streams takes. */
 async function measure(count: number, open: (port: number, count: number) => Promise<void>): Promise<number> {
   const { port, server } = await startTestServer({ watch: watchOnce });
   await open(port, 20);
@@ -35,11 +31,12 @@ async function measure(count: number, open: (port: number, count: number) => Pro
 
 test(`at their limits all streams take less than ${MAX_HEAP_MB} MB of the heap`, async () => {
   const { streamingCalls, generalStreamingCalls } = DEFAULT_HTTP_LIMITS;
-  const perWatch = await measureBytesPerStream("/grpc.health.v1.Health/Watch", streamingCalls);
-  const perReflection = await measureBytesPerStream(
-    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-    generalStreamingCalls,
-  );
+  /** Measured with half of those that a caller may have. */
+  const measureAt = (path: string, limit: number) =>
+    measure(Math.floor(limit / 4), (port, count) => openStreams(port, path, count));
+  const perWatch = await measureAt("/grpc.health.v1.Health/Watch", streamingCalls);
+  const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+  const perReflection = await measureAt(reflection, generalStreamingCalls);
   const total = streamingCalls * perWatch + generalStreamingCalls * perReflection;
   expect(perWatch).toBeLessThan(20_000);
   expect(total / 1e6).toBeLessThan(MAX_HEAP_MB);

@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { credentials, Client as GrpcClient } from "@grpc/grpc-js";
+import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import {
   WatchTransfersRequestSchema,
@@ -10,8 +9,17 @@ import {
   WatchTransfersResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
-import { envelope, openRawSocket, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { createGrpcClient } from "../support/grpc-client.js";
+import {
+  envelope,
+  openHttp2,
+  openRawSocket,
+  post,
+  postJson,
+  readStream,
+  sendHttp1,
+  sendHttp2,
+} from "../support/raw-client.js";
 import {
   bookmarkEvent,
   createControlledWatch,
@@ -19,6 +27,7 @@ import {
   WATCH_GET_PATH,
   WATCH_PATH,
   type WatchOperation,
+  type WatchStream,
 } from "../support/stream-contract.js";
 import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
@@ -30,7 +39,7 @@ const JSON_BODY = envelope(Buffer.from('{"transferId":["1","2"],"network":"goerl
 
 /** An operation that does what the network of its request says. */
 const scripted =
-  (work: (stream: Parameters<WatchOperation>[1]) => void): WatchOperation =>
+  (work: (stream: WatchStream) => void): WatchOperation =>
   ({ transferId, network }, stream, context) => {
     context.setResponseMetadata({ source: "chain" });
     context.addLogFields({ watched: `${transferId.join()} ${network}` });
@@ -38,44 +47,29 @@ const scripted =
     return { onReady() {}, onDrain() {}, onEnd() {} };
   };
 
-const works: readonly (readonly [string, (stream: Parameters<WatchOperation>[1]) => void])[] = [
-  [
-    "messages and a complete end",
-    (stream) => {
-      stream.send(transferEvent("t1", "é".repeat(900)));
-      stream.send(bookmarkEvent("t2"));
-      stream.end();
-    },
-  ],
-  ["no message and a complete end", (stream) => stream.end()],
-  [
-    "an interruption after a bookmark",
-    (stream) => {
-      stream.send(bookmarkEvent("t1"));
-      stream.interrupt();
-    },
-  ],
-  [
-    "an error before the first message",
-    () => {
-      throw new ServiceError("INVALID_PARAMETER", "é is wrong", { field: "transferId" });
-    },
-  ],
-  [
-    "an error after a message",
-    (stream) => {
-      stream.send(bookmarkEvent("t1"));
-      stream.end(new ServiceError("OVERLOADED", "too many", { retryAfterSeconds: 3 }));
-    },
-  ],
-  [
-    "an internal error",
-    (stream) => {
-      stream.send(bookmarkEvent("t1"));
-      stream.end(new TypeError("secret"));
-    },
-  ],
-];
+const works: Readonly<Record<string, (stream: WatchStream) => void>> = {
+  "messages and a complete end"(stream) {
+    stream.send(transferEvent("t1", "é".repeat(900)));
+    stream.send(bookmarkEvent("t2"));
+    stream.end();
+  },
+  "no message and a complete end": (stream) => stream.end(),
+  "an interruption after a bookmark"(stream) {
+    stream.send(bookmarkEvent("t1"));
+    stream.interrupt();
+  },
+  "an error before the first message"() {
+    throw new ServiceError("INVALID_PARAMETER", "é is wrong", { field: "transferId" });
+  },
+  "an error after a message"(stream) {
+    stream.send(bookmarkEvent("t1"));
+    stream.end(new ServiceError("OVERLOADED", "too many", { retryAfterSeconds: 3 }));
+  },
+  "an internal error"(stream) {
+    stream.send(bookmarkEvent("t1"));
+    stream.end(new TypeError("secret"));
+  },
+};
 const forms = [
   ["gRPC over HTTP/2", sendHttp2, "application/grpc", BINARY],
   ["gRPC-Web over HTTP/2", sendHttp2, "application/grpc-web+proto", BINARY],
@@ -84,15 +78,13 @@ const forms = [
   ["Connect with binary over HTTP/2", sendHttp2, "application/connect+proto", BINARY],
 ] as const;
 
-describe.each(works)("%s", (_, work) => {
+describe.each(Object.entries(works))("%s", (_, work) => {
   test.each(forms)("%s: both paths send equal responses, and log equal lines", async (__, send, type, body) => {
     const outcomes = await Promise.all(
       [true, false].map(async (fastPaths) => {
         const server = await startTestServer({ fastPaths, watch: scripted(work) });
-        const headers = { "content-type": type, "x-request-id": "mine" };
-        const response = await send(server.port, WATCH_PATH, { method: "POST", headers, body });
-        await server.waitForAccessLines(1);
-        const lines = server.accessLines.map(({ durationMs: ___, ...line }) => line);
+        const response = await send(server.port, WATCH_PATH, post(type, body, { "x-request-id": "mine" }));
+        const lines = (await server.logged(1)).map(({ durationMs: ___, ...line }) => line);
         return { ...response, headers: { ...response.headers, date: "" }, lines };
       }),
     );
@@ -102,15 +94,13 @@ describe.each(works)("%s", (_, work) => {
 });
 
 describeOnBothPaths(() => {
-  function watchWithGrpcJs(port: number, options: { deadline?: number } = {}) {
-    const client = new GrpcClient(`127.0.0.1:${port}`, credentials.createInsecure());
-    closeAfterTest({ close: async () => client.close() });
-    const call = client.makeServerStreamRequest(
+  function watchWithGrpcJs(port: number) {
+    const call = createGrpcClient(port).makeServerStreamRequest(
       WATCH_PATH,
       (value: typeof request) => Buffer.from(toBinary(WatchTransfersRequestSchema, value)),
       (bytes): WatchTransfersResponse => fromBinary(WatchTransfersResponseSchema, bytes),
       request,
-      options,
+      new Metadata(),
     );
     const messages: WatchTransfersResponse[] = [];
     call.on("data", (message: WatchTransfersResponse) => messages.push(message));
@@ -138,23 +128,19 @@ describeOnBothPaths(() => {
 
   test("the caller's own deadline ends a stream with DEADLINE_EXCEEDED", async () => {
     const watch = createControlledWatch();
-    const { port, accessLines, waitForAccessLines } = await startTestServer({ watch: watch.operation });
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    closeAfterTest({ close: async () => session.destroy() });
+    const { port, logged } = await startTestServer({ watch: watch.operation });
     const headers = { "content-type": "application/grpc", "grpc-timeout": "60m", te: "trailers" };
-    const stream = session.request({ ":method": "POST", ":path": WATCH_PATH, ...headers });
-    stream.resume().end(BINARY);
+    const stream = openHttp2(port).request({ ":method": "POST", ":path": WATCH_PATH, ...headers });
+    stream.end(BINARY);
     const { events } = await watch.next();
-    const [trailers] = await once(stream, "trailers");
-    expect(trailers["grpc-status"]).toBe("4");
+    expect((await readStream(stream)).fields["grpc-status"]).toBe("4");
     expect(events).toEqual(["end"]);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "deadline_exceeded", messages: 0 }]);
+    expect(await logged(1)).toMatchObject([{ code: "deadline_exceeded", messages: 0 }]);
   });
 
   test("a caller that cancels ends its stream", async () => {
     const watch = createControlledWatch();
-    const { port, accessLines, waitForAccessLines, server } = await startTestServer({ watch: watch.operation });
+    const { port, logged, server } = await startTestServer({ watch: watch.operation });
     const { call, ended } = watchWithGrpcJs(port);
     const { stream, events } = await watch.next();
     stream.send(bookmarkEvent("t"));
@@ -162,19 +148,16 @@ describeOnBothPaths(() => {
     call.cancel();
     expect(await ended).toBe(1);
     await expect.poll(() => events).toEqual(["end"]);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "canceled" }]);
+    expect(await logged(1)).toMatchObject([{ code: "canceled" }]);
     expect(server.getLoad().streamingCalls).toBe(0);
   });
 
   test("a compressed request is a stream like any other", async () => {
     const watch = scripted((stream) => stream.end());
-    const { port, accessLines, waitForAccessLines } = await startTestServer({ watch });
-    const headers = { "content-type": "application/grpc", "grpc-encoding": "gzip" };
+    const { port, logged } = await startTestServer({ watch });
     const body = envelope(gzipSync(toBinary(WatchTransfersRequestSchema, request)), 1);
-    await sendHttp2(port, WATCH_PATH, { method: "POST", headers, body });
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "ok", watched: "1,2 goerli", messages: 0 }]);
+    await sendHttp2(port, WATCH_PATH, post("application/grpc", body, { "grpc-encoding": "gzip" }));
+    expect(await logged(1)).toMatchObject([{ code: "ok", watched: "1,2 goerli", messages: 0 }]);
   });
 
   test("at the end of the server each stream sends its last message and ends in good order", async () => {
@@ -187,16 +170,13 @@ describeOnBothPaths(() => {
     expect(await ended).toBe(0);
     expect(messages.map(({ event }) => event.case)).toEqual(["bookmark"]);
     expect((await events).body).toMatch(/^retry: \d+\n\nevent: bookmark\nid: last\ndata: {}\n\n$/);
-    expect(calls.map((call) => call.events)).toEqual([
-      ["drain", "end"],
-      ["drain", "end"],
-    ]);
+    expect(calls.map((call) => call.events.join())).toEqual(["drain,end", "drain,end"]);
   });
 });
 
 describe("a caller that does not read", () => {
   /** Sends until the stream is not ready, as an operation would. Returns the bytes, about. */
-  function sendWhileReady(stream: Parameters<WatchOperation>[1], messageBytes: number): number {
+  function sendWhileReady(stream: WatchStream, messageBytes: number): number {
     let sent = 0;
     while (stream.isReady() && sent < 1e9) {
       stream.send(transferEvent("t", "x".repeat(messageBytes)));
@@ -215,13 +195,11 @@ describe("a caller that does not read", () => {
     let read = () => {};
     if (protocol === "http1") {
       const socket = await openRawSocket(port);
-      closeAfterTest({ close: async () => void socket.destroy() });
       socket.pause();
       socket.write(`GET ${WATCH_GET_PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
       read = () => void socket.resume();
     } else {
-      const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 1000 } });
-      closeAfterTest({ close: async () => session.destroy() });
+      const session = openHttp2(port, { settings: { initialWindowSize: 1000 } });
       const headers = method === "GET" ? { ":path": WATCH_GET_PATH } : { ":path": WATCH_PATH };
       const stream = session.request({ ...headers, ":method": method, "content-type": "application/grpc" });
       stream.end(method === "GET" ? undefined : BINARY);
@@ -247,15 +225,12 @@ describe("a caller that does not read", () => {
 test("open streams leave the places of HTTP/2 requests to others", async () => {
   const watch = createControlledWatch();
   const { port } = await startTestServer({ watch: watch.operation, limits: { totalStreams: 4 } });
-  const session = connectHttp2(`http://127.0.0.1:${port}`);
-  closeAfterTest({ close: async () => session.destroy() });
+  const session = openHttp2(port);
   for (let count = 0; count < 6; count += 1) {
     session.request({ ":path": WATCH_GET_PATH }).on("error", () => {});
     await watch.next();
   }
   const stream = session.request({ ":path": "/v1/quote?amount=1" });
   expect((await once(stream, "response"))[0][":status"]).toBe(200);
-  const body = Buffer.from("{}");
-  const headers = { "content-type": "application/json" };
-  expect((await sendHttp2(port, QUOTE_PATH, { method: "POST", headers, body })).status).toBe(200);
+  expect((await sendHttp2(port, QUOTE_PATH, postJson("{}"))).status).toBe(200);
 });

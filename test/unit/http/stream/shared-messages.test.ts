@@ -7,7 +7,7 @@ import {
   WatchTransfersRequestSchema,
   WatchTransfersResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { envelope, type RawRequest, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { envelope, post, sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { transferEvent, WATCH_GET_PATH, WATCH_PATH, type WatchOperation } from "../support/stream-contract.js";
 import { startTestServer } from "../support/test-server.js";
 
@@ -17,11 +17,8 @@ const FIELDS = {
   ...{ transferId: "0xé", amount: "25", amountUsd: 1.5, timestamp: 1_700_000_000n, otherTransferIds: ["a"] },
   state: GetTransferStatusResponse_State.BONDED,
 };
-const post = (type: string, body: Uint8Array): RawRequest => {
-  return { method: "POST", headers: { "content-type": type }, body: envelope(body) };
-};
-const BINARY = toBinary(WatchTransfersRequestSchema, create(WatchTransfersRequestSchema));
-const JSON_BODY = Buffer.from("{}");
+const BINARY = envelope(toBinary(WatchTransfersRequestSchema, create(WatchTransfersRequestSchema)));
+const JSON_BODY = envelope(Buffer.from("{}"));
 
 /** A state, and how often it was encoded. */
 function createCountedState(): { readonly state: GetTransferStatusResponse; readonly count: () => number } {
@@ -81,14 +78,12 @@ test("each stream gets the state with its own token", async () => {
     });
   for (const number of [1, 2, 7, 8])
     expect(bodies[number - 1]).toContain(`event: transfer\nid: token${number}\ndata: {`);
-  for (const number of [3, 4, 5, 9, 10, 11]) {
-    const message = envelope(toBinary(WatchTransfersResponseSchema, responseOf(number)));
-    expect(bodies[number - 1]?.startsWith(message.toString())).toBe(true);
-  }
-  for (const number of [6, 12]) {
-    const message = envelope(Buffer.from(toJsonString(WatchTransfersResponseSchema, responseOf(number))));
-    expect(bodies[number - 1]?.startsWith(message.toString())).toBe(true);
-  }
+  const expectMessage = (number: number, message: Uint8Array) =>
+    expect(bodies[number - 1]?.startsWith(envelope(message).toString())).toBe(true);
+  for (const number of [3, 4, 5, 9, 10, 11])
+    expectMessage(number, toBinary(WatchTransfersResponseSchema, responseOf(number)));
+  for (const number of [6, 12])
+    expectMessage(number, Buffer.from(toJsonString(WatchTransfersResponseSchema, responseOf(number))));
 });
 
 test("a state that may still change is encoded each time", async () => {

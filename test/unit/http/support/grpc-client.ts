@@ -1,5 +1,8 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { type CallOptions, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 
 /** Result of a unary gRPC call: the message or the error, and the response headers. */
 export interface GrpcOutcome<T> {
@@ -8,9 +11,9 @@ export interface GrpcOutcome<T> {
   readonly headers: Metadata;
 }
 
-/** Creates a client of grpc-js, which shares no code with Connect. */
+/** Creates a client of grpc-js, which shares no code with Connect. It is closed after the test. */
 export function createGrpcClient(port: number): Client {
-  return new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  return closeAfterTest(new Client(`127.0.0.1:${port}`, credentials.createInsecure()));
 }
 
 /** Makes one unary call. */
@@ -40,3 +43,28 @@ export function callUnaryGrpc<I extends DescMessage, O extends DescMessage>(
     });
   });
 }
+
+/** Asks for one quote. */
+export const callQuote = (
+  client: Client,
+  message: MessageShape<typeof GetQuoteRequestSchema> | Buffer,
+  options?: Parameters<typeof callUnaryGrpc>[5],
+) => {
+  const path = "/hop.bridge.v1.BridgeService/GetQuote";
+  return callUnaryGrpc(client, path, GetQuoteRequestSchema, GetQuoteResponseSchema, message, options);
+};
+
+type ConnectOptions = Parameters<typeof createConnectTransport>[0];
+
+/** Returns what creates transports of Connect over a version of HTTP. */
+export const connectOver =
+  (
+    httpVersion: "1.1" | "2",
+    more: Pick<ConnectOptions, "useBinaryFormat" | "useHttpGet" | "sendCompression" | "compressMinBytes"> = {},
+  ) =>
+  (options: Pick<ConnectOptions, "baseUrl" | "interceptors">) => {
+    const all = { ...options, ...more };
+    return httpVersion === "1.1"
+      ? createConnectTransport({ ...all, httpVersion })
+      : createConnectTransport({ ...all, httpVersion });
+  };

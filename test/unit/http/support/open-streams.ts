@@ -5,7 +5,6 @@ import {
   FRAME_FLAGS,
   FRAME_TYPES,
 } from "../../../../bench/support/http2-frames.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
 import { openRawSocket } from "./raw-client.js";
 import { WATCH_GET_PATH } from "./stream-contract.js";
 
@@ -20,16 +19,11 @@ export async function openStreams(
 ): Promise<void> {
   for (let opened = 0; opened < count; opened += STREAMS_PER_CONNECTION) {
     const socket = await openRawSocket(port);
-    closeAfterTest({ close: async () => void socket.destroy() });
     socket.on("data", onData);
     socket.write(encodeClientPreface());
-    const fields: [string, string][] = [
-      [":method", method],
-      [":scheme", "http"],
-      [":path", path],
-    ];
-    fields.push([":authority", "a"], ["content-type", "application/grpc"], ["te", "trailers"]);
-    const { first, later } = encodeHeaders(fields);
+    const pseudo = { ":method": method, ":scheme": "http", ":path": path, ":authority": "a" };
+    const fields = { ...pseudo, "content-type": "application/grpc", te: "trailers" };
+    const { first, later } = encodeHeaders(Object.entries(fields));
     for (let index = 0; index < Math.min(STREAMS_PER_CONNECTION, count - opened); index += 1) {
       const id = 2 * index + 1;
       const headFlags = FRAME_FLAGS.endHeaders | (method === "GET" ? FRAME_FLAGS.endStream : 0);
@@ -50,7 +44,6 @@ export async function openHttp1Streams(
 ): Promise<void> {
   for (let opened = 0; opened < count; opened += 1) {
     const socket = await openRawSocket(port);
-    closeAfterTest({ close: async () => void socket.destroy() });
     socket.on("data", onData);
     socket.write(`GET ${WATCH_GET_PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
   }

@@ -1,10 +1,5 @@
 import { create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
-import {
-  FileDescriptorProtoSchema,
-  MethodDescriptorProtoSchema,
-  MethodOptionsSchema,
-  ServiceDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
+import { FileDescriptorProtoSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../../../gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "../../../../gen/google/api/http_pb.js";
 import {
@@ -37,18 +32,18 @@ export function createWatchService(eventStream: Partial<Omit<EventStream, "$type
     syntax: "proto3",
     dependency: [file_hop_bridge_v1_bridge.proto.name],
     service: [
-      create(ServiceDescriptorProtoSchema, {
+      {
         name: "WatchService",
         method: [
-          create(MethodDescriptorProtoSchema, {
+          {
             name: "Watch",
             inputType: ".hop.bridge.v1.WatchTransfersRequest",
             outputType: ".hop.bridge.v1.WatchTransfersResponse",
             serverStreaming: true,
             options,
-          }),
+          },
         ],
-      }),
+      },
     ],
   });
   const registry = createFileRegistry(file, (name) =>
@@ -75,46 +70,43 @@ export function bookmarkEvent(resumeToken: string): WatchTransfersResponse {
   return create(WatchTransfersResponseSchema, { resumeToken, event: { case: "bookmark", value: {} } });
 }
 
-/** A watch whose streams the test holds. */
-export interface ControlledWatch {
-  readonly operation: WatchOperation;
-  /** The streams in the order of their calls, with what happened to them. */
-  readonly opened: {
-    readonly stream: WatchStream;
-    readonly request: WatchTransfersRequest;
-    readonly events: string[];
-  }[];
-  /** Waits until a call has arrived, and returns its stream. */
-  next(): Promise<ControlledWatch["opened"][number]>;
+interface WatchCall {
+  readonly stream: WatchStream;
+  readonly request: WatchTransfersRequest;
+  /** What happened to the stream. */
+  readonly events: string[];
 }
 
 /** Creates an operation that does nothing by itself but send a bookmark when the server stops. */
-export function createControlledWatch(): ControlledWatch {
-  const opened: ControlledWatch["opened"] = [];
-  const waiting: ((call: ControlledWatch["opened"][number]) => void)[] = [];
+export function createControlledWatch() {
+  const opened: WatchCall[] = [];
+  const waiting: ((call: WatchCall) => void)[] = [];
   let taken = 0;
+  const operation: WatchOperation = (request, stream) => {
+    const call: WatchCall = { stream, request, events: [] };
+    const { events } = call;
+    opened.push(call);
+    const resolve = waiting.shift();
+    if (resolve !== undefined) {
+      taken += 1;
+      resolve(call);
+    }
+    return {
+      onReady: () => void events.push("ready"),
+      onDrain() {
+        events.push("drain");
+        stream.send(bookmarkEvent("last"));
+        stream.interrupt();
+      },
+      onEnd: () => void events.push("end"),
+    };
+  };
   return {
-    opened,
-    operation(request, stream) {
-      const events: string[] = [];
-      const call = { stream, request, events };
-      opened.push(call);
-      const resolve = waiting.shift();
-      if (resolve !== undefined) {
-        taken += 1;
-        resolve(call);
-      }
-      return {
-        onReady: () => void events.push("ready"),
-        onDrain() {
-          events.push("drain");
-          stream.send(bookmarkEvent("last"));
-          stream.interrupt();
-        },
-        onEnd: () => void events.push("end"),
-      };
-    },
-    next() {
+    operation,
+    /** In the order of the calls. */
+    opened: opened as readonly WatchCall[],
+    /** Waits until a call has arrived, and returns its stream. */
+    next(): Promise<WatchCall> {
       const call = opened[taken];
       if (call === undefined) return new Promise((resolve) => waiting.push(resolve));
       taken += 1;

@@ -1,15 +1,18 @@
-import { create, createFileRegistry, type DescMessage, type DescService, setExtension } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  type DescService,
+  type MessageInitShape,
+  setExtension,
+} from "@bufbuild/protobuf";
 import {
   DescriptorProtoSchema,
-  EnumDescriptorProtoSchema,
   FieldDescriptorProtoSchema,
   FieldOptions_JSType,
-  FieldOptionsSchema,
   FileDescriptorProtoSchema,
   FieldDescriptorProto_Label as Label,
-  MethodDescriptorProtoSchema,
   MethodOptionsSchema,
-  ServiceDescriptorProtoSchema,
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { file_google_api_annotations, http } from "../../../../gen/google/api/annotations_pb.js";
@@ -43,102 +46,89 @@ const MAPS = {
   by_flag: [Type.BOOL, Type.DOUBLE],
 } as const;
 
+type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
+type MessageInit = MessageInitShape<typeof DescriptorProtoSchema>;
+
 let number = 0;
-function field(name: string, type: Type, more: Partial<{ typeName: string; label: Label; oneofIndex: number }> = {}) {
+function field(name: string, type: Type, more: FieldInit = {}) {
   number += 1;
   const jsonName = name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
   return create(FieldDescriptorProtoSchema, { name, jsonName, number, type, label: Label.OPTIONAL, ...more });
 }
 
-const OPTIONAL = ["optional_text", "optional_double", "optional_color"] as const;
+const message = (name: string, fields: NonNullable<MessageInit["field"]>, more: MessageInit = {}) =>
+  create(DescriptorProtoSchema, { name, field: fields, ...more });
+
+const REPEATED = { label: Label.REPEATED };
 const COLOR = { typeName: `.${PACKAGE}.Color` };
+const AS_TEXT = { options: { jstype: FieldOptions_JSType.JS_STRING } };
+const CHOICE = { oneofIndex: 0 };
+const optional = (oneofIndex: number) => ({ proto3Optional: true, oneofIndex });
+const oneofs = (...names: readonly string[]) => names.map((name) => ({ name }));
+const entryName = (name: string): string =>
+  `${name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
 
-const kinds = create(DescriptorProtoSchema, {
-  name: "Kinds",
-  field: [
+const kinds = message(
+  "Kinds",
+  [
     ...Object.entries(SCALARS).map(([name, type]) => field(name, type)),
-    create(FieldDescriptorProtoSchema, {
-      ...field("long_text", Type.INT64),
-      options: create(FieldOptionsSchema, { jstype: FieldOptions_JSType.JS_STRING }),
-    }),
+    field("long_text", Type.INT64, AS_TEXT),
     field("color", Type.ENUM, COLOR),
-    ...Object.entries(SCALARS).map(([name, type]) => field(`repeated_${name}`, type, { label: Label.REPEATED })),
-    field("repeated_color", Type.ENUM, { ...COLOR, label: Label.REPEATED }),
-    field("first_choice", Type.STRING, { oneofIndex: 0 }),
-    field("second_choice", Type.INT32, { oneofIndex: 0 }),
+    ...Object.entries(SCALARS).map(([name, type]) => field(`repeated_${name}`, type, REPEATED)),
+    field("repeated_color", Type.ENUM, { ...COLOR, ...REPEATED }),
+    field("first_choice", Type.STRING, CHOICE),
+    field("second_choice", Type.INT32, CHOICE),
     ...Object.keys(MAPS).map((name) =>
-      field(name, Type.MESSAGE, { label: Label.REPEATED, typeName: `.${PACKAGE}.Kinds.${entryName(name)}` }),
+      field(name, Type.MESSAGE, { ...REPEATED, typeName: `.${PACKAGE}.Kinds.${entryName(name)}` }),
     ),
-    ...OPTIONAL.map((name, index) =>
-      create(FieldDescriptorProtoSchema, {
-        ...field(name, name === "optional_text" ? Type.STRING : name === "optional_double" ? Type.DOUBLE : Type.ENUM),
-        ...(name === "optional_color" ? COLOR : {}),
-        proto3Optional: true,
-        oneofIndex: index + 1,
-      }),
-    ),
+    field("optional_text", Type.STRING, optional(1)),
+    field("optional_double", Type.DOUBLE, optional(2)),
+    field("optional_color", Type.ENUM, { ...COLOR, ...optional(3) }),
   ],
-  oneofDecl: [{ name: "choice" }, ...OPTIONAL.map((name) => ({ name: `_${name}` }))],
-  nestedType: Object.entries(MAPS).map(([name, [key, value]]) => ({
-    name: entryName(name),
-    field: [
-      { name: "key", number: 1, type: key, label: Label.OPTIONAL },
-      { name: "value", number: 2, type: value, label: Label.OPTIONAL },
-    ],
-    options: { mapEntry: true },
-  })),
-});
-
-function entryName(name: string): string {
-  return `${name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
-}
+  {
+    oneofDecl: oneofs("choice", "_optional_text", "_optional_double", "_optional_color"),
+    nestedType: Object.entries(MAPS).map(([name, [key, value]]) => ({
+      name: entryName(name),
+      field: [
+        { name: "key", number: 1, type: key, label: Label.OPTIONAL },
+        { name: "value", number: 2, type: value, label: Label.OPTIONAL },
+      ],
+      options: { mapEntry: true },
+    })),
+  },
+);
 
 /** The kinds of fields that GET both reads and prints. */
-const plain = create(DescriptorProtoSchema, {
-  name: "Plain",
-  field: [
-    field("double_value", Type.DOUBLE),
-    field("bool_value", Type.BOOL),
-    field("string_value", Type.STRING),
-    field("uint32_value", Type.UINT32),
-    field("repeated_string_value", Type.STRING, { label: Label.REPEATED }),
-    field("repeated_uint32_value", Type.UINT32, { label: Label.REPEATED }),
-  ],
-});
+const plain = message("Plain", [
+  field("double_value", Type.DOUBLE),
+  field("bool_value", Type.BOOL),
+  field("string_value", Type.STRING),
+  field("uint32_value", Type.UINT32),
+  field("repeated_string_value", Type.STRING, REPEATED),
+  field("repeated_uint32_value", Type.UINT32, REPEATED),
+]);
 
 /** The other kinds of fields that GET prints. */
-const printed = create(DescriptorProtoSchema, {
-  name: "Printed",
-  field: [
+const printed = message(
+  "Printed",
+  [
     field("int64_value", Type.INT64),
-    create(FieldDescriptorProtoSchema, {
-      ...field("long_text", Type.INT64),
-      options: create(FieldOptionsSchema, { jstype: FieldOptions_JSType.JS_STRING }),
-    }),
-    field("repeated_double_value", Type.DOUBLE, { label: Label.REPEATED }),
-    field("repeated_color", Type.ENUM, { ...COLOR, label: Label.REPEATED }),
-    field("first_choice", Type.STRING, { oneofIndex: 0 }),
-    field("second_choice", Type.UINT32, { oneofIndex: 0 }),
-    create(FieldDescriptorProtoSchema, {
-      ...field("optional_double", Type.DOUBLE, { oneofIndex: 1 }),
-      proto3Optional: true,
-    }),
+    field("long_text", Type.INT64, AS_TEXT),
+    field("repeated_double_value", Type.DOUBLE, REPEATED),
+    field("repeated_color", Type.ENUM, { ...COLOR, ...REPEATED }),
+    field("first_choice", Type.STRING, CHOICE),
+    field("second_choice", Type.UINT32, CHOICE),
+    field("optional_double", Type.DOUBLE, optional(1)),
   ],
-  oneofDecl: [{ name: "choice" }, { name: "_optional_double" }],
-});
+  { oneofDecl: oneofs("choice", "_optional_double") },
+);
 
-const nested = create(DescriptorProtoSchema, {
-  name: "Nested",
-  field: [
-    field("plain", Type.MESSAGE, { typeName: `.${PACKAGE}.Plain` }),
-    field("texts", Type.STRING, { label: Label.REPEATED }),
-  ],
-});
+const nested = message("Nested", [
+  field("plain", Type.MESSAGE, { typeName: `.${PACKAGE}.Plain` }),
+  field("texts", Type.STRING, REPEATED),
+]);
 
-const loop = create(DescriptorProtoSchema, {
-  name: "Loop",
-  field: [field("loop", Type.MESSAGE, { typeName: `.${PACKAGE}.Loop`, label: Label.REPEATED })],
-});
+const loop = message("Loop", [field("loop", Type.MESSAGE, { ...REPEATED, typeName: `.${PACKAGE}.Loop` })]);
 
 /** Creates a service with a method `Echo`, with or without an HTTP annotation; request and response are Plain. */
 export function createTestService(
@@ -147,13 +137,7 @@ export function createTestService(
 ): DescService {
   const options = create(MethodOptionsSchema);
   if (rule !== undefined) setExtension(options, http, create(HttpRuleSchema, rule));
-  const method = create(MethodDescriptorProtoSchema, {
-    name: "Echo",
-    inputType: `.${PACKAGE}.Plain`,
-    outputType: `.${PACKAGE}.Plain`,
-    clientStreaming,
-    options,
-  });
+  const type = `.${PACKAGE}.Plain`;
   const file = create(FileDescriptorProtoSchema, {
     name: "test/kinds/v1/kinds.proto",
     package: PACKAGE,
@@ -161,16 +145,18 @@ export function createTestService(
     dependency: [file_google_api_annotations.proto.name],
     messageType: [kinds, plain, printed, nested, loop],
     enumType: [
-      create(EnumDescriptorProtoSchema, {
+      {
         name: "Color",
         value: [
           { name: "COLOR_UNSPECIFIED", number: 0 },
           { name: "RED", number: 1 },
           { name: "DARK_RED", number: -7 },
         ],
-      }),
+      },
     ],
-    service: [create(ServiceDescriptorProtoSchema, { name: "KindsService", method: [method] })],
+    service: [
+      { name: "KindsService", method: [{ name: "Echo", inputType: type, outputType: type, clientStreaming, options }] },
+    ],
   });
   const registry = createFileRegistry(file, (name) =>
     name === file_google_api_annotations.proto.name ? file_google_api_annotations : undefined,

@@ -42,8 +42,8 @@ export interface TestServer {
   readonly accessLines: AccessLine[];
   /** Reported internal errors. */
   readonly internalErrors: unknown[];
-  /** Waits until `count` requests are logged. */
-  waitForAccessLines(count: number): Promise<void>;
+  /** Returns the access log once it has so many lines. */
+  logged(count: number): Promise<AccessLine[]>;
 }
 
 export interface TestServerOptions {
@@ -141,15 +141,34 @@ export async function startTestServer({
   });
   closeAfterTest({ close: () => server.close(0) });
   const { url, port } = await server.listen();
-  const waitForAccessLines = (count: number) =>
-    new Promise<void>((resolve) => {
+  const logged = (count: number) =>
+    new Promise<AccessLine[]>((resolve) => {
       onLine = () => {
-        if (accessLines.length >= count) resolve();
+        if (accessLines.length >= count) resolve(accessLines);
       };
       onLine();
     });
-  return { server, url, port, accessLines, internalErrors, waitForAccessLines };
+  return { server, url, port, accessLines, internalErrors, logged };
 }
+
+/** Starts a server whose quotes wait until the test releases them, and counts them. */
+export async function startHoldingServer(options: TestServerOptions = {}) {
+  const { opened, open } = createLatch();
+  let started = 0;
+  const server = await startTestServer({
+    ...options,
+    getQuote: async (request, context) => {
+      started += 1;
+      await opened;
+      return echoQuote(request, context);
+    },
+  });
+  return { ...server, release: open, started: () => started };
+}
+
+/** Returns a quote with an amount of so many digits, which is created for each request. */
+export const createLargeQuote = (bytes: number): GetQuoteResponse =>
+  create(GetQuoteResponseSchema, { amountIn: "9".repeat(bytes) });
 
 /** Creates a promise and the function that resolves it. */
 export function createLatch(): { opened: Promise<void>; open: () => void } {
