@@ -334,6 +334,23 @@ function joinCallsToBase(respond: (methods: readonly string[]) => Promise<readon
 
 const echo = async (methods: readonly string[]) => methods.map((method) => ({ result: `${method} result` }));
 
+test("calls of one turn go out in one batch with the common signal, and each gets its result", async () => {
+  const { chains, sendBatch } = joinCallsToBase(echo);
+  const onRequest = vi.fn();
+  const validate = vi.fn();
+  const [first, second] = [chains.getClient("base"), chains.getClient("base")];
+  expect(await Promise.all([first.send("a", [1], own), second.send("b", [2], own, { validate, onRequest })])).toEqual([
+    "a result",
+    "b result",
+  ]);
+  await first.send("c", [], own);
+  expect(sendBatch.mock.calls.map(([calls, used]) => [calls.map(({ method }) => method), used === signal])).toEqual([
+    [["a", "b"], true],
+    [["c"], true],
+  ]);
+  expect(sendBatch.mock.calls[0]?.[0][1]).toEqual({ method: "b", params: [2], validate, onRequest });
+});
+
 test("a call that reverts, or that has no outcome, fails alone", async () => {
   const revert = Object.assign(new Error("reverted"), { data: "0x" }) as never;
   const { chains } = joinCallsToBase(async () => [{ revert }, { result: 2 }]);
