@@ -2,7 +2,7 @@ import { DEFAULT_CUSTOM_ENDPOINT_LIMITS } from "../chain/custom-endpoints/custom
 import { BYTES_PER_MEMBER, MEMBERS_PER_CALL } from "../chain/json-rpc/rpc-codec.js";
 import { loadConfig } from "../config/config.js";
 import { MAX_LEAVES } from "../hop/settlement.js";
-import { MAX_REQUESTS_PER_TURN } from "../http/admission/read-turns.js";
+import { MAX_REQUESTS_PER_TURN, MAX_WAITING_REQUESTS } from "../http/admission/read-turns.js";
 import { MAX_REQUEST_DEPTH, MAX_REQUEST_MEMBERS } from "../http/codec/message-limits.js";
 import { DEFAULT_HTTP_LIMITS as HTTP, HTTP1_STREAM_CONNECTION_SHARE } from "../http/connection/http-limits.js";
 import { MAX_QUOTES_PER_BATCH } from "../operations/quotes/quote-request.js";
@@ -123,11 +123,13 @@ export const LIMITS: readonly {
         metrics: ['hop_gateway_limit_cuts_total{cause="response_deadline"}'],
       },
       {
-        name: "concurrent requests of one HTTP/2 connection; of all; those that begin in one turn of the event loop",
-        value: `${count(HTTP.concurrentStreams)}; ${count(HTTP.totalStreams)}, ${HALF}; ${count(MAX_REQUESTS_PER_TURN)}`,
+        name: "concurrent requests of one HTTP/2 connection; of all; that begin in one turn of the event loop; that wait for theirs",
+        value:
+          `${count(HTTP.concurrentStreams)}; ${count(HTTP.totalStreams)}, ${HALF}; ` +
+          `${count(MAX_REQUESTS_PER_TURN)}; ${count(MAX_WAITING_REQUESTS)}`,
         effect:
           "the stream is refused before any work (REFUSED_STREAM), a connection that goes on is closed; " +
-          "beyond the last, connections are read in turns",
+          "beyond the third, connections are read in turns, beyond the last, those that brought many stay unread",
         metrics: ["hop_gateway_http2_streams", 'hop_gateway_limit_cuts_total{cause="open_streams"}'],
       },
       {
