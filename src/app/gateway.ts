@@ -231,7 +231,7 @@ async function composeParts({
   const offChainSources = new OffChainSources({ config, chains, logger, clocks, sharedCache });
   const scheduler = new Scheduler({ onError: (err, job) => logger.error({ err, job }, "a periodic job failed") });
   const eventLoop = new FairScheduler();
-  const reads = new ReadTurns(() => eventLoop.waitingCount);
+  const reads = new ReadTurns();
   const limiter = new AdaptiveLimiter(monotonicNow);
   const { attestations } = offChainSources;
   const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });

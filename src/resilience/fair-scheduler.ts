@@ -129,11 +129,10 @@ export class FairScheduler {
 
   /**
    * Does work in a later turn of the event loop.
-   * @param work returns true if it has to be called again, in the next turn of its caller
    * @param hasBegun whether it comes before requests of its caller that have not begun. Default: false
    */
-  schedule(owner: WorkOwner, work: WaitingPiece["work"], hasBegun = false): void {
-    this.#enqueue(owner, work, hasBegun);
+  schedule(owner: WorkOwner, work: () => void, hasBegun = false): void {
+    this.#enqueue(owner, () => void work(), hasBegun);
   }
 
   /** Calls `step` until it returns false: as long as this turn has time and nobody waits, and then in later turns. */

@@ -6,7 +6,7 @@ import type { ScheduledJob, Scheduler } from "../../resilience/scheduler.js";
 import { capToFileDescriptorLimit, type HttpLimits } from "../connection/http-limits.js";
 import type { RequestContext } from "../request/request-context.js";
 import { IncomingBody } from "./incoming-body.js";
-import { type ReadConnection, ReadTurns } from "./read-turns.js";
+import { MAX_WAITING_REQUESTS, type ReadConnection, ReadTurns } from "./read-turns.js";
 
 /** Why a request, a stream or a connection was refused or closed, as `hop_gateway_limit_cuts_total` names it. */
 export type OverloadCause = "unsent_bytes" | "response_deadline" | "open_streams" | "received_bytes" | "event_loop";
@@ -129,6 +129,7 @@ export class OverloadManager {
     this.#scheduler = scheduler;
     this.maxConnections = capToFileDescriptorLimit(limits.connections);
     this.#streams = new FairQuota(() => limits.totalStreams);
+    reads.limitBy((caller, requests) => this.#hasRoomFor(caller, requests));
   }
 
   /**
@@ -245,6 +246,12 @@ export class OverloadManager {
       waitingForTurn: this.eventLoop.waitingCount,
       cuts: this.#cuts,
     };
+  }
+
+  /** Returns whether a caller may bring requests over HTTP/2: few wait for their turn, or there is room for these as well. */
+  #hasRoomFor(caller: string, requests: number): boolean {
+    if (this.eventLoop.waitingCount <= MAX_WAITING_REQUESTS) return true;
+    return this.#streams.hasCapacityFor(caller, Math.min(requests, this.#limits.concurrentStreams));
   }
 
   /** Returns the connection to evict for a newcomer whose caller has `count` connections. */

@@ -14,10 +14,12 @@ const EXPECTED_REQUESTS_PER_TURN = 256;
 const LEAST_EXPECTED_REQUESTS = 16;
 
 /**
- * Requests that wait for their turn up to which connections are read that brought many. Each read brings up to 250 more: together
- * no more than one caller may have open, so that thousands who come back at once wait unread instead of being refused.
+ * While more requests wait for their turn, a connection that brought many is read only if its caller has room for as many again:
+ * thousands who come back at once wait unread instead of being refused. Not for longer than `MAX_UNREAD_MS`: what is unread may
+ * be what responses wait for.
  */
 export const MAX_WAITING_REQUESTS = 512;
+const MAX_UNREAD_MS = 5_000;
 
 /** Bytes that Node.js reads before a session begins, which count as one request. */
 const BYTES_PER_REQUEST = 128;
@@ -45,7 +47,7 @@ export interface ReadConnection {
 export class ReadTurns {
   /** Beside that of requests: what is read may be the end of requests that have begun. */
   readonly #turns = new FairScheduler();
-  readonly #countWaiting: () => number;
+  #mayBring: (caller: string, requests: number) => boolean = () => true;
   /** Connections that Node.js reads when something arrives. */
   readonly #reading = new Set<ReadConnection>();
   /** Number of those that wait to be read. */
@@ -57,9 +59,9 @@ export class ReadTurns {
   #requests = 0;
   #expected = 0;
 
-  /** @param countWaiting returns how many requests wait for their turn. Default: none does */
-  constructor(countWaiting: () => number = () => 0) {
-    this.#countWaiting = countWaiting;
+  /** @param mayBring returns whether a caller may bring as many requests now: what it sends is left unread otherwise */
+  limitBy(mayBring: (caller: string, requests: number) => boolean): void {
+    this.#mayBring = mayBring;
   }
 
   /** Adds a connection that has been accepted and is being read. */
@@ -144,25 +146,29 @@ export class ReadTurns {
   #schedule(connection: ReadConnection, read: () => void, hasBegun: boolean): Promise<void> {
     this.#waiting += 1;
     const { caller, socket } = connection;
+    const mustReadAt = performance.now() + MAX_UNREAD_MS;
     return new Promise((resolve) => {
-      const readInTurn = (): boolean => {
-        const bringsMany = connection.requestsInTurn > LEAST_EXPECTED_REQUESTS;
-        if (bringsMany && this.#countWaiting() > MAX_WAITING_REQUESTS && !socket.destroyed) {
-          this.#turns.endTurn();
-          return true;
+      const readInTurn = (): void => {
+        if (!socket.destroyed && performance.now() < mustReadAt && this.#bringsTooMany(connection)) {
+          // In a later turn of the event loop, behind the others.
+          setImmediate(() => this.#turns.schedule({ caller }, readInTurn, hasBegun));
+          return;
         }
         this.#waiting -= 1;
         // Node.js reads at the beginning of the next turn of the event loop.
         setImmediate(resolve);
-        if (socket.destroyed) return false;
+        if (socket.destroyed) return;
         this.#startTurn();
         read();
         this.#expected += Math.max(LEAST_EXPECTED_REQUESTS, connection.requestsInTurn);
         if (this.#expected >= EXPECTED_REQUESTS_PER_TURN) this.#turns.endTurn();
-        return false;
       };
       this.#turns.schedule({ caller }, readInTurn, hasBegun);
     });
+  }
+
+  #bringsTooMany({ caller, requestsInTurn }: ReadConnection): boolean {
+    return requestsInTurn > LEAST_EXPECTED_REQUESTS && !this.#mayBring(caller, requestsInTurn);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type ConnectionProtocol,
   OverloadManager,
 } from "../../../../src/http/admission/overload-manager.js";
+import { MAX_WAITING_REQUESTS, ReadTurns } from "../../../../src/http/admission/read-turns.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 import { Scheduler } from "../../../../src/resilience/scheduler.js";
@@ -151,4 +152,16 @@ describe("bodies that are not complete", () => {
     expect(body.chunks).toEqual([Buffer.from([7, 7, 7])]);
     expect(body.chunks[0]?.buffer.byteLength).toBe(3);
   });
+});
+
+test("while many requests wait for their turn, a caller without room for more of them brings none", () => {
+  const [eventLoop, reads] = [new FairScheduler(), new ReadTurns()];
+  const limitBy = vi.spyOn(reads, "limitBy");
+  const overload = new OverloadManager(DEFAULT_HTTP_LIMITS, new Scheduler(), eventLoop, reads);
+  const mayBring = limitBy.mock.calls[0]?.[0] as Parameters<ReadTurns["limitBy"]>[0];
+  for (let streams = 0; streams < 900; streams++) overload.tryOpenStream("flood");
+  expect(mayBring("flood", 300)).toBe(true);
+  for (let count = 0; count <= MAX_WAITING_REQUESTS; count++) eventLoop.schedule({ caller: "flood" }, () => {});
+  expect(mayBring("flood", 300)).toBe(false);
+  expect(mayBring("another", 300)).toBe(true);
 });

@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { Connection, type ConnectionProtocol } from "../../../../src/http/admission/overload-manager.js";
-import { MAX_WAITING_REQUESTS, ReadTurns } from "../../../../src/http/admission/read-turns.js";
+import { ReadTurns } from "../../../../src/http/admission/read-turns.js";
 import { encodeGet, openPeer } from "../support/http2-peer.js";
 import { openHttp2 } from "../support/raw-client.js";
 import { startTestServer } from "../support/test-server.js";
@@ -19,8 +19,8 @@ async function untilReading(reading: ReadonlySet<string>, count: number): Promis
 }
 
 /** Connections of which it is known whether they are read. */
-function setup(countWaiting?: () => number) {
-  const reads = new ReadTurns(countWaiting);
+function setup() {
+  const reads = new ReadTurns();
   const reading = new Set<string>();
   function connect(name: string, { caller = name, openCallers = [] as readonly string[] } = {}): Connection {
     const socket = {
@@ -51,16 +51,22 @@ describe("reading HTTP/2 connections in turns", () => {
     }
   });
 
-  test("leaves connections that bring many unread while many requests wait for their turn, and reads others", async () => {
-    let waiting = MAX_WAITING_REQUESTS + 1;
-    const { reading, connect, bring } = setup(() => waiting);
+  test("leaves a connection that brought many unread while its caller may bring no more, and reads others", async () => {
+    const { reads, reading, connect, bring } = setup();
+    let hasRoom = false;
+    const asked = new Set<string>();
+    reads.limitBy((caller, requests) => {
+      asked.add(`${caller} ${requests}`);
+      return hasRoom;
+    });
     const [flood] = ["flood", "quiet"].map((name) => connect(name)) as [Connection, Connection];
     bring(flood, 257);
     expect(reading.size).toBe(0);
     await untilReading(reading, 1);
     for (let turn = 0; turn < 10; turn++) await nextTurn();
     expect([...reading]).toEqual(["quiet"]);
-    waiting = MAX_WAITING_REQUESTS;
+    expect([...asked]).toEqual(["flood 257"]);
+    hasRoom = true;
     await untilReading(reading, 2);
   });
 
