@@ -61,6 +61,8 @@ describe.skipIf(browserPath === undefined)("the view of an account (needs chromi
       const { page } = await open("/#account", {
         viewport: VIEWPORTS[size],
         before: withoutStream,
+        // The stream is resumed with the id of the stub's bookmark at the end, which is no token of the service.
+        mayFail: /400/,
       });
       await page.getByLabel("Address of the sender or the recipient").fill(account);
       await page.keyboard.press("Enter");
