@@ -248,10 +248,13 @@ export class OverloadManager {
     };
   }
 
-  /** Returns whether a caller may bring requests over HTTP/2: few wait for their turn, or there is room for these as well. */
+  /**
+   * Returns whether a caller may bring requests over HTTP/2: few wait for their turn, or there is room for twice as many, since
+   * connections are read beside it that have brought nothing yet.
+   */
   #hasRoomFor(caller: string, requests: number): boolean {
     if (this.eventLoop.waitingCount <= MAX_WAITING_REQUESTS) return true;
-    return this.#streams.hasCapacityFor(caller, Math.min(requests, this.#limits.concurrentStreams));
+    return this.#streams.hasCapacityFor(caller, 2 * Math.min(requests, this.#limits.concurrentStreams));
   }
 
   /** Returns the connection to evict for a newcomer whose caller has `count` connections. */
