@@ -14,7 +14,7 @@ const EXPECTED_REQUESTS_PER_TURN = 256;
 const LEAST_EXPECTED_REQUESTS = 16;
 
 /**
- * While more requests wait for their turn, a connection that brought many is read only if its caller has room for as many again:
+ * While more requests wait for their turn, a connection that brought many is read only if its caller may bring more:
  * thousands who come back at once wait unread instead of being refused. Not for longer than `MAX_UNREAD_MS`: what is unread may
  * be what responses wait for.
  */

@@ -1,6 +1,6 @@
 import { constants } from "node:http2";
 import { Socket } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { Connection, type ConnectionProtocol } from "../../../../src/http/admission/overload-manager.js";
 import { ReadTurns } from "../../../../src/http/admission/read-turns.js";
@@ -68,6 +68,18 @@ describe("reading HTTP/2 connections in turns", () => {
     expect([...asked]).toEqual(["flood 257"]);
     hasRoom = true;
     await untilReading(reading, 2);
+  });
+
+  test("reads a connection that brought many after five seconds, whatever its caller may bring", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { reads, reading, connect, bring } = setup();
+    reads.limitBy(() => false);
+    bring(connect("flood"), 257);
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    expect(reading.size).toBe(0);
+    vi.advanceTimersByTime(5_000);
+    await untilReading(reading, 1);
   });
 
   test("stops all connections after many requests, and reads one that brought them in a turn, but sixteen others", async () => {
