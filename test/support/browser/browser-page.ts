@@ -68,6 +68,8 @@ const AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-
 
 /** Returns the accessibility violations that axe finds in the current page, one line per element. */
 export async function findAccessibilityViolations(page: Page): Promise<readonly string[]> {
+  // Pages learn of another theme with the next frame.
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
   await page.evaluate(axe.source);
   const options = JSON.stringify({ runOnly: AXE_TAGS, rules: { "target-size": { enabled: true } } });
   const { violations } = (await page.evaluate(`axe.run(document, ${options})`)) as {
