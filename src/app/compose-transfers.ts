@@ -125,7 +125,7 @@ export class TransfersModule {
 
   #createResolver(chain: ChainSource, budgets: LookupBudgets): BudgetedResolver {
     const explorer = this.#explorer && new ExplorerSource(this.#explorer, Date.now);
-    return new BudgetedResolver(new SourcesResolver({ chain, index: this.index?.lookup, explorer }), budgets);
+    return new BudgetedResolver(new SourcesResolver(chain, this.index?.lookup, explorer), budgets);
   }
 }
 

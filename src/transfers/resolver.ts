@@ -10,14 +10,6 @@ import {
 } from "./sources/transfer-source.js";
 import { isCctpNonce, type TransferStatus } from "./status.js";
 
-export interface TransferResolverOptions {
-  readonly chain: TransferSource & Pick<ChainSource, "resolveStatus">;
-  /** undefined when there is no index. */
-  readonly index: Pick<IndexLookup, "ask"> | undefined;
-  /** undefined when the explorer is disabled. */
-  readonly explorer: TransferSource | undefined;
-}
-
 /** Share of the remaining time that is kept for the explorer when the chains do not answer, and its upper limit. */
 const FALLBACK_RESERVE_RATIO = 0.2;
 const MAX_FALLBACK_RESERVE_MS = 1_000;
@@ -30,15 +22,18 @@ const DEADLINE_MARGIN_MS = 50;
  * fail; when they answer, the resolver does not wait for it.
  */
 export class SourcesResolver implements TransferSource {
-  readonly #sources: TransferResolverOptions;
-
-  constructor(sources: TransferResolverOptions) {
-    this.#sources = sources;
-  }
+  /**
+   * @param index undefined when there is no index
+   * @param explorer undefined when the explorer is disabled
+   */
+  constructor(
+    private readonly chain: Pick<ChainSource, "resolve" | "resolveStatus">,
+    private readonly index: Pick<IndexLookup, "ask"> | undefined,
+    private readonly explorer: TransferSource | undefined,
+  ) {}
 
   async resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    const { chain, index } = this.#sources;
-    const indexed = index && (await index.ask(query, context));
+    const indexed = this.index && (await this.index.ask(query, context));
     if (indexed?.status !== undefined) return indexed.status;
     const { signal, remainingMs } = context;
     const lookupScope = createAbortScope(signal);
@@ -61,7 +56,7 @@ export class SourcesResolver implements TransferSource {
     try {
       const send = indexed?.send;
       const status = await (send !== undefined
-        ? chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
+        ? this.chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
         : this.#findOnChains(query, explorerLookup, chainContext));
       return status && addPrice(status, explorerStatus);
     } catch (error) {
@@ -82,9 +77,8 @@ export class SourcesResolver implements TransferSource {
 
   /** Queries the explorer; returns undefined also when it fails. */
   async #queryExplorer(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    const { explorer } = this.#sources;
     try {
-      return await explorer?.resolve(query, context);
+      return await this.explorer?.resolve(query, context);
     } catch {
       return undefined;
     }
@@ -99,15 +93,14 @@ export class SourcesResolver implements TransferSource {
     explorerLookup: Promise<LookupResult>,
     context: LookupContext,
   ): Promise<LookupResult> {
-    const { chain } = this.#sources;
-    const search = chain.resolve(query, context);
+    const search = this.chain.resolve(query, context);
     // For a nonce the explorer returns one transfer where the chains may have several.
     if (query.transactionHash !== undefined || isCctpNonce(query.transferId ?? "")) return search;
     const verifiedHint = explorerLookup
       .then(async (hint) => {
         const hash = hint?.sent.transactionHash;
         if (hash === undefined) return undefined;
-        const status = await chain.resolve({ ...query, transactionHash: hash }, context);
+        const status = await this.chain.resolve({ ...query, transactionHash: hash }, context);
         // If the hash is that of the delivering transaction, the answer lists other sibling transfers.
         return status?.sent.transactionHash === hash ? status : undefined;
       })

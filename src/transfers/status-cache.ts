@@ -29,11 +29,6 @@ const MIN_TTL_MS = 1_000;
 /** How long "not found" is kept at least. */
 const MIN_NOT_FOUND_TTL_MS = 5_000;
 
-/** A lookup that found no status: the transfer does not exist, or the lookup has spent its budget. */
-interface Miss {
-  readonly error: BudgetExhaustedError | undefined;
-}
-
 /** Returns how long a status that can still change may be served, in milliseconds: about one block of the destination. */
 export function getStatusTtlMs({ sent }: TransferStatus): number {
   return Math.max(sent.destination.blockTimeMs, MIN_TTL_MS);
@@ -60,7 +55,8 @@ function getKey({ transactionHash, transferId }: TransferQuery, { network }: Loo
 export class StatusCache {
   readonly #options;
   readonly #statuses: LRUCache<string, TransferStatus>;
-  readonly #misses: LRUCache<string, Miss>;
+  /** Lookups that found no status: the transfer does not exist, or, with an error, the lookup has spent its budget. */
+  readonly #misses: LRUCache<string, { readonly error: BudgetExhaustedError | undefined }>;
   /** Indexed transfers that were asked for, by their keys (the doorkeeper of TinyLFU). */
   readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED });
 

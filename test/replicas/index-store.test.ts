@@ -245,7 +245,7 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
         if (cursor === undefined) throw new Error("no cursor");
         const { sends, commits } = selectEvents(events, chainId, from, cursor.commits_from_block - 1);
         const leaves = sends.filter(({ kind }) => kind === "l2");
-        await index.store.fillCommits(cursor, Math.max(from, cursor.from_block), { leaves, commits });
+        await index.store.fillCommits(cursor, Math.max(from, cursor.from_block), leaves, commits);
       }
     }
     for (const { query, tree } of trees) expect(await index.reader.readTree(query)).toEqual(tree);

@@ -20,12 +20,6 @@ import { areFinalDetails, type DetailsOutcome } from "./transfer-details.js";
 /** What the chains say about one status. */
 type ReadOutcome = { readonly details: ChainDetails } | { readonly error: ServiceError };
 
-/** A status and what identifies its details. */
-interface KeyedStatus {
-  readonly status: TransferStatus;
-  readonly key: string;
-}
-
 /** About a kilobyte each. */
 const MAX_ENTRIES = 10_000;
 /** Details that cannot change are read again after this time as well, in milliseconds. */
@@ -78,12 +72,11 @@ export class DetailsFinder {
   find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]> {
     if (context.isPrivate)
       return this.#findInTime(statuses, context, (waitContext) => this.#readAll(statuses, waitContext));
-    const keyed = statuses.map((status) => ({ status, key: createKey(status, context) }));
     const outcomes: DetailsOutcome[] = [];
-    for (const { status, key } of keyed) {
-      const cached = this.#cache.get(key);
+    for (const status of statuses) {
+      const cached = this.#cache.get(createKey(status, context));
       if (cached === undefined)
-        return this.#findInTime(statuses, context, (waitContext) => this.#findShared(keyed, waitContext));
+        return this.#findInTime(statuses, context, (waitContext) => this.#findShared(statuses, waitContext));
       outcomes.push(this.#addEstimate(status, cached));
     }
     return outcomes;
@@ -111,15 +104,16 @@ export class DetailsFinder {
     }
   }
 
-  async #findShared(keyed: readonly KeyedStatus[], context: LookupContext): Promise<readonly ReadOutcome[]> {
-    if (keyed.some(({ key }) => !this.#cache.has(key) && !this.#reads.isInFlight(key)))
+  async #findShared(statuses: readonly TransferStatus[], context: LookupContext): Promise<readonly ReadOutcome[]> {
+    const keys = statuses.map((status) => createKey(status, context));
+    if (keys.some((key) => !this.#cache.has(key) && !this.#reads.isInFlight(key)))
       this.#options.limiter.assertCapacity(context.waiters ?? context.caller);
-    return this.#findTogether(keyed, context);
+    return this.#findTogether(statuses, context);
   }
 
   /** Reads statuses together that are neither cached nor being read, until nobody waits for any of them. */
   #findTogether(
-    keyed: readonly KeyedStatus[],
+    statuses: readonly TransferStatus[],
     context: LookupContext,
     mayRepeat = true,
   ): Promise<readonly ReadOutcome[]> {
@@ -129,7 +123,8 @@ export class DetailsFinder {
     const outcomes = new Promise<readonly ReadOutcome[]>((resolve) => {
       start = resolve;
     });
-    const found = keyed.map(async ({ status, key }) => {
+    const found = statuses.map(async (status) => {
+      const key = createKey(status, context);
       const cached = this.#cache.get(key);
       if (cached !== undefined) return cached;
       let isOwn = false;
@@ -145,7 +140,7 @@ export class DetailsFinder {
       const isSpent = !isOwn && "error" in outcome && isBudgetExhausted(outcome.error, "caller");
       if (!isSpent || !mayRepeat) return outcome;
       // Another caller has spent its budget; this one has its own.
-      const [again = outcome] = await this.#findTogether([{ status, key }], context, false);
+      const [again = outcome] = await this.#findTogether([status], context, false);
       return again;
     });
     start(this.#readGroup(group, groupWaiters, context));

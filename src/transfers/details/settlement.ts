@@ -3,7 +3,6 @@ import { callContract, type Log } from "../../chain/read/chain-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
 import {
-  type CommittedRoot,
   decodeStoredRoot,
   decodeTransfersCommitted,
   encodeGetTransferRootCall,
@@ -54,25 +53,17 @@ export function getBridges({ token, source, destination }: SentTransfer, network
   throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
 }
 
-/** What the logs say about the root of a transfer. */
-export interface FoundCommit {
-  /** The log that sent the transfer. */
-  readonly send: Log;
-  /** The log of the commit; undefined: the transfer has not been committed. */
-  readonly log: Log | undefined;
-  readonly root: CommittedRoot | undefined;
-}
-
 /**
  * Finds the commit of a transfer. Searches for the transfer's own log as well, in the same request: an endpoint that does not
  * have it cannot tell that there is no commit.
+ * @returns the log that sent the transfer, the log of the commit and its root; undefined: the transfer has not been committed
  */
 export async function findCommit(
   sent: SentTransfer,
   bridge: string,
   logScanner: ResumableLogScanner,
   context: LookupContext,
-): Promise<FoundCommit> {
+) {
   const { source, destination, transactionHash, blockNumber, logIndex, id } = sent;
   const isSend = (log: Log): boolean => log.transactionHash === transactionHash && log.topics[1] === id;
   // A send to a full collection commits that first, in the same transaction: the commit is without the transfer.

@@ -21,19 +21,12 @@ import {
   matchJoinedDelivery,
   toIndexedTransfer,
 } from "./row-mapping.js";
-import { SnapshotReader, type TransferKeys } from "./snapshot-reader.js";
+import { SnapshotReader } from "./snapshot-reader.js";
 import type { DeliveredRow, TransferRow } from "./statements.js";
 import { buildTree, type TransferTree, type TreeQuery, toTreeParameters } from "./transfer-tree.js";
 
 /** Identifies transfers by the hash of a transaction, or otherwise by ID. */
 type TransferQuery = { readonly transactionHash: string | undefined; readonly transferId: string | undefined };
-
-/** Transfers and what is covered, of one state: what the absence of a transfer means. */
-export interface CoveredTransfers {
-  readonly transfers: readonly IndexedTransfer[];
-  /** By chain slug; without the chains that are not indexed yet. */
-  readonly coverage: ReadonlyMap<string, IndexCoverage>;
-}
 
 /** The largest value of the column of log indexes in PostgreSQL. */
 const MAX_LOG_INDEX = 2 ** 31 - 1;
@@ -80,7 +73,7 @@ export class IndexReader {
     const search = this.#parseId(id);
     if (search === undefined) return [];
     const { kind, keys } = search;
-    const findInState = () => this.#readState((state) => state.findByKeys(search));
+    const findInState = () => this.#readState((state) => state.findByKeys(kind, keys));
     const statement = keys.length === 1 ? this.#transfersByKey : this.#statements.transfersByKeys(keys.length);
     return mapMaybeAsync(this.#database.query(statement, keys), (found) => {
       const rows = found.filter((row) => row.kind === kind);
@@ -93,15 +86,18 @@ export class IndexReader {
     });
   }
 
-  /** Finds the transfers of a query by hash or by ID together with what is covered. */
-  async findCovered(query: TransferQuery): Promise<CoveredTransfers> {
+  /**
+   * Finds the transfers of a query by hash or by ID together with what is covered, of one state: what the absence of a
+   * transfer means. The coverage is by chain slug, without the chains that are not indexed yet.
+   */
+  async findCovered(query: TransferQuery) {
     const { transactionHash: hash, transferId } = query;
     const search = transferId === undefined ? undefined : this.#parseId(transferId);
     return this.#readState(async (state) => {
       const coverage = this.#toCoverage(await state.readCursors());
       if (hash !== undefined)
         return { transfers: isBytes32(hash) ? await state.findByHash(hexToBytes(hash)) : [], coverage };
-      return { transfers: search === undefined ? [] : await state.findByKeys(search), coverage };
+      return { transfers: search === undefined ? [] : await state.findByKeys(search.kind, search.keys), coverage };
     });
   }
 
@@ -170,12 +166,12 @@ export class IndexReader {
     return coverage;
   }
 
-  /** Returns undefined for what is no ID of a transfer. */
-  #parseId(id: string): TransferKeys | undefined {
-    if (isBytes32(id)) return { kind: "l2", keys: [hexToBytes(id)] };
+  /** Returns what identifies a transfer in the index; undefined for what is no ID of a transfer. */
+  #parseId(id: string) {
+    if (isBytes32(id)) return { kind: "l2", keys: [hexToBytes(id)] } as const;
     if (!/^[0-9]{1,20}$/.test(id)) return undefined;
     const keys = this.#domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
-    return keys.length === 0 ? undefined : { kind: "cctp", keys };
+    return keys.length === 0 ? undefined : ({ kind: "cctp", keys } as const);
   }
 
   #readState<T>(read: (state: SnapshotReader) => Promise<T>): Promise<T> {

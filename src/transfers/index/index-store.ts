@@ -28,12 +28,8 @@ const NO_SEND = { kind: null, account: null, recipient: null } as const;
 const MAX_CHANGES = 100_000;
 const MAX_NONCE = 2 ** 48 - 1;
 
-/** The events that make transfer roots. */
-export interface RootEvents {
-  /** What an index without commits lacks of its sends; those that it does not have are left out. */
-  readonly leaves: readonly (EventPosition & Pick<SendRow, "arrival_key" | "transfer_nonce" | "tree_index">)[];
-  readonly commits: readonly CommitRow[];
-}
+/** What an index without commits lacks of a send. */
+type LeafPlace = EventPosition & Pick<SendRow, "arrival_key" | "transfer_nonce" | "tree_index">;
 
 /**
  * Writes the index. Each method is one transaction that changes events and cursor together, so that a process can be killed
@@ -183,8 +179,14 @@ export class IndexStore {
   /**
    * Fills in the commits of the blocks before the first one that has them.
    * @param from the new first block that has them
+   * @param leaves sends of these blocks; those that the index does not have are left out
    */
-  fillCommits(cursor: CursorRow, from: number, { leaves, commits }: RootEvents): Promise<void> {
+  fillCommits(
+    cursor: CursorRow,
+    from: number,
+    leaves: readonly LeafPlace[],
+    commits: readonly CommitRow[],
+  ): Promise<void> {
     const { chain_id, commits_from_block } = cursor;
     return this.#transact(async (transaction) => {
       const { numUpdatedRows } = await transaction
@@ -343,7 +345,7 @@ function isInRange(chainId: number, { from, to }: BlockRange): RawBuilder<SqlBoo
 async function updateLeaves(
   transaction: Transaction,
   chainId: number,
-  leaves: RootEvents["leaves"],
+  leaves: readonly LeafPlace[],
   bytesType: SqlDialect["bytesType"],
 ): Promise<void> {
   const bytes = sql.raw(bytesType);

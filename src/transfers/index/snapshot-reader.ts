@@ -25,13 +25,6 @@ import {
 } from "./row-mapping.js";
 import type { DeliverySummary, EqualSend, TransferRow } from "./statements.js";
 
-/** What identifies a transfer in the index. */
-export interface TransferKeys {
-  readonly kind: "l2" | "cctp";
-  /** Correlation keys. One of "l2" is the hash of a transaction on L1 as well. */
-  readonly keys: readonly Buffer[];
-}
-
 /** Transfers from L1 with one correlation key. */
 interface EqualTransfers {
   readonly equalSends: readonly EqualSend[];
@@ -68,8 +61,12 @@ export class SnapshotReader {
     return [...(await this.#toTransfers(sends, sends)).values()].flat();
   }
 
-  /** @param keys of the transfer, one for each chain that it may come from */
-  async findByKeys({ kind, keys }: TransferKeys): Promise<readonly IndexedTransfer[]> {
+  /**
+   * Finds the transfers that an ID names.
+   * @param keys correlation keys, one for each chain that it may come from; one of "l2" is the hash of a transaction on L1
+   *   as well
+   */
+  async findByKeys(kind: "l2" | "cctp", keys: readonly Buffer[]): Promise<readonly IndexedTransfer[]> {
     const read = async (statement: CompiledQuery<TransferRow>): Promise<readonly TransferRow[]> =>
       toSends(await this.#session.query(statement, keys));
     let siblings: readonly TransferRow[] | undefined;

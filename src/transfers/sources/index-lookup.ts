@@ -2,7 +2,7 @@ import { ServiceError } from "../../errors.js";
 import { getCctpDomain } from "../../hop/cctp.js";
 import { type Chain, getPollIntervalMs, type Network } from "../../hop/networks.js";
 import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import type { CoveredTransfers, ReadIndex } from "../index/index-reader.js";
+import type { ReadIndex } from "../index/index-reader.js";
 import {
   type CoverageTimes,
   hasCompleteHistory,
@@ -86,8 +86,8 @@ export class IndexLookup {
     if (!this.#isApplicable(context)) return undefined;
     const found = await this.#readSafely((reader) => reader.findCovered(query), context);
     if (found === undefined) return undefined;
-    const { coverage } = found;
-    const transfer = this.#selectCovered(query, found);
+    const { transfers, coverage } = found;
+    const transfer = this.#selectCovered(query, transfers, coverage);
     return {
       status: transfer && this.#toKnownStatus(transfer),
       send:
@@ -107,7 +107,11 @@ export class IndexLookup {
     return this.#readSafely((reader) => reader.readTree(sent), context);
   }
 
-  #selectCovered(query: TransferQuery, { transfers, coverage }: CoveredTransfers): IndexedTransfer | undefined {
+  #selectCovered(
+    query: TransferQuery,
+    transfers: readonly IndexedTransfer[],
+    coverage: ReadonlyMap<string, IndexCoverage>,
+  ): IndexedTransfer | undefined {
     if (query.transactionHash === undefined && isCctpNonce(query.transferId ?? "")) {
       if (transfers.length > 1) throw ambiguousNonceError();
       // Another chain may have used the same nonce before the index begins.

@@ -20,13 +20,6 @@ export interface AccountWatchRequest extends AccountSubscription {
   readonly number: number;
 }
 
-/** The present states that are being sent. */
-interface Beginning {
-  readonly snapshot: AccountSnapshot;
-  readonly release: () => void;
-  next: number;
-}
-
 /** How often the details of transfers that wait are read again; states are kept for as long. */
 const DETAILS_INTERVAL_MS = 60_000;
 const NONE: readonly TransferKey[] = [];
@@ -41,7 +34,9 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
   #generation = -1;
   /** Order of the last change that the caller knows; undefined: it has to get the present states. */
   #position: number | undefined = undefined;
-  #beginning: Beginning | undefined = undefined;
+  /** The present states that are being sent, and the place of the next one. */
+  #beginning: { readonly snapshot: AccountSnapshot; readonly release: () => void; next: number } | undefined =
+    undefined;
   #retryAt = Number.POSITIVE_INFINITY;
   #failures = 0;
   /** Ends what is being read; undefined: nothing is. */

@@ -111,18 +111,12 @@ function unique(values: readonly string[]): string[] {
   return [...new Set(values)];
 }
 
-export interface ChainAnswers {
-  readonly head: number;
-  /** The last block in which logs were searched. */
-  readonly searchedTo: number;
-  getAnswer(question: Question): Answer;
-}
-
 /** Up to this many flags are read one by one, so that a chain needs no Multicall3. */
 const MAX_SINGLE_FLAGS = 2;
 
 /**
  * Asks a chain many questions: one batch, and one log search for each event among them.
+ * @returns the newest block, the last block in which logs were searched, and the answer to each question
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not answer
  */
 export async function askChain(
@@ -139,7 +133,7 @@ export async function askChain(
     readonly getFirstLogBlock: (head: number) => number;
   },
   signal: AbortSignal,
-): Promise<ChainAnswers> {
+) {
   const unique = [...new Map(questions.map((question) => [getQuestionKey(question), question])).values()];
   const flags = unique.filter((question) => question.kind === "flag");
   const receipts = unique.filter((question) => question.kind === "receipt");
@@ -163,7 +157,7 @@ export async function askChain(
   return {
     head,
     searchedTo,
-    getAnswer: (question) => ({
+    getAnswer: (question: Question): Answer => ({
       head,
       receipt: question.kind === "receipt" ? receiptByHash.get(question.hash) : undefined,
       isFound:

@@ -27,15 +27,6 @@ const CONTRADICTIONS = /Invalid transfer proof|Transfer root not found|already b
 /** What the index alone can fail. It may be behind the chains in all others. */
 const INDEX_CHECKS: ReadonlySet<WithdrawalCheck> = new Set(["transfer_id", "leaves", "root", "total"]);
 
-/** Where the transfers of a root are found. */
-export interface TreeSources {
-  /** undefined: there is no index. */
-  readonly findIndexedTree: FindIndexedTree | undefined;
-  readonly treeSearch: TreeSearch;
-  /** Called when what the index has does not fit by itself. The chains are searched then. */
-  readonly onWrongIndex: () => void;
-}
-
 /** Returns the transfers of the root of one as the index has them; undefined where it does not have all. */
 export type FindIndexedTree = (sent: SentTransfer, context: LookupContext) => Promise<TransferTree | undefined>;
 
@@ -47,7 +38,17 @@ export type FindIndexedTree = (sent: SentTransfer, context: LookupContext) => Pr
  */
 export async function readBridgeWithdrawal(
   sent: SentTransfer,
-  { findIndexedTree, treeSearch, onWrongIndex }: TreeSources,
+  {
+    findIndexedTree,
+    treeSearch,
+    onWrongIndex,
+  }: {
+    /** undefined: there is no index. */
+    readonly findIndexedTree: FindIndexedTree | undefined;
+    readonly treeSearch: TreeSearch;
+    /** Called when what the index has does not fit by itself. The chains are searched then. */
+    readonly onWrongIndex: () => void;
+  },
   context: LookupContext,
 ): Promise<Withdrawal> {
   const bridges = getBridges(sent, context.network);

@@ -18,28 +18,27 @@ const CONTRADICTIONS = /attestation|signature|attester|ECDSA|Nonce already used|
 const SWITCHED_OFF =
   "it is not known what is attested: the CCTP attestation source is switched off (ATTESTATION_API_URL)";
 
-interface AttestationSource {
-  /** undefined: the source is switched off. */
-  readonly attestations: Pick<AttestationClient, "findCurrent"> | undefined;
-  /** Longest wait, in milliseconds: the chain is read after it, and may say that no attestation is needed any more. */
-  readonly waitMs: number;
-}
+/** undefined: the source is switched off. */
+type Attestations = Pick<AttestationClient, "findCurrent"> | undefined;
 
 /**
  * Reads what is left to do for a CCTP transfer that has not been received: the message of its burn, and its attestation.
+ * @param waitMs longest wait for the attestation, in milliseconds: the chain is read after it, and may say that no
+ *   attestation is needed any more
  * @throws FailedCheckError when what was read does not fit
  * @throws ServiceError UPSTREAM_UNAVAILABLE when a chain or the source does not answer
  */
 export async function readCctpWithdrawal(
   sent: SentTransfer,
-  attestationSource: AttestationSource,
+  attestations: Attestations,
+  waitMs: number,
   context: LookupContext,
 ): Promise<Withdrawal> {
   const { destination } = sent;
   const message = await readMessage(sent, context);
   const transmitter = getPayoutContracts(context.network, sent.token, destination).messageTransmitter;
   if (transmitter === undefined) throw new FailedCheckError("message", sent.source.slug);
-  const { attestation, outage } = await readAttestation(message, attestationSource, context);
+  const { attestation, outage } = await readAttestation(message, attestations, waitMs, context);
   const proof: CctpProof = { kind: "cctp", transmitter, message: message.bytes, attestation };
   const used = { to: transmitter, data: encodeUsedNoncesCall(message.sourceDomain, message.nonce) };
   const otherCalls: RpcCall[] = [];
@@ -55,11 +54,7 @@ export async function readCctpWithdrawal(
   if (usedNonce !== 0n) return { state: "RECEIVED" };
   if (outage !== undefined) throw outage;
   if (attestation === undefined)
-    return {
-      state: "WAITING_FOR_ATTESTATION",
-      proof,
-      ...(attestationSource.attestations === undefined && { warning: SWITCHED_OFF }),
-    };
+    return { state: "WAITING_FOR_ATTESTATION", proof, ...(attestations === undefined && { warning: SWITCHED_OFF }) };
   const refusal = findRefusal(outcomes[0], destination.slug);
   if (refusal === undefined) return { state: "REDEEMABLE", proof };
   if (CONTRADICTIONS.test(refusal)) throw new FailedCheckError("receive", destination.slug);
@@ -69,7 +64,8 @@ export async function readCctpWithdrawal(
 /** Reads the attestation of a message. @returns also why it cannot be had */
 async function readAttestation(
   { hash }: BurnMessage,
-  { attestations, waitMs }: AttestationSource,
+  attestations: Attestations,
+  waitMs: number,
   { signal }: LookupContext,
 ): Promise<{ readonly attestation?: string | undefined; readonly outage?: unknown }> {
   const scope = createAbortScope(signal, waitMs);

@@ -15,25 +15,6 @@ import { readCctpWithdrawal } from "./cctp-withdrawal.js";
 import { TreeSearch } from "./transfer-tree.js";
 import { FailedCheckError, type Withdrawal, type WithdrawalCheck } from "./withdrawal.js";
 
-interface WithdrawalFinderOptions {
-  /** undefined: there is no index. */
-  readonly findIndexedTree: FindIndexedTree | undefined;
-  readonly logScanner: ResumableLogScanner;
-  readonly budgets: LookupBudgets;
-  /** Limits lookups. */
-  readonly limiter: AdaptiveLimiter;
-  /** undefined: the source is switched off. */
-  readonly attestations: Pick<AttestationClient, "findCurrent"> | undefined;
-  /** Called when what the configured endpoints, or the index, say does not fit. */
-  readonly onFailedCheck: (check: WithdrawalCheck | "index") => void;
-  /** Time limit of a shared read, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Stops all reads. */
-  readonly closing: AbortSignal;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
-
 /** At most two kilobytes each: a proof has ten siblings, a message 248 bytes. */
 const MAX_ENTRIES = 1_000;
 /** A read ends this long before its deadline, to report which chain was too slow; at most a fifth of the time. */
@@ -46,12 +27,29 @@ const ATTESTATION_SHARE = 0.6;
  * reads; keeps no errors and nothing read from a caller's custom endpoint. A read ends when all its callers have left.
  */
 export class WithdrawalFinder {
-  readonly #options: WithdrawalFinderOptions;
+  readonly #options;
   readonly #cache: LRUCache<string, Withdrawal>;
   readonly #reads: SingleFlight<Withdrawal>;
   readonly #treeSearch: TreeSearch;
 
-  constructor(options: WithdrawalFinderOptions) {
+  constructor(options: {
+    /** undefined: there is no index. */
+    readonly findIndexedTree: FindIndexedTree | undefined;
+    readonly logScanner: ResumableLogScanner;
+    readonly budgets: LookupBudgets;
+    /** Limits lookups. */
+    readonly limiter: AdaptiveLimiter;
+    /** undefined: the source is switched off. */
+    readonly attestations: Pick<AttestationClient, "findCurrent"> | undefined;
+    /** Called when what the configured endpoints, or the index, say does not fit. */
+    readonly onFailedCheck: (check: WithdrawalCheck | "index") => void;
+    /** Time limit of a shared read, in milliseconds. */
+    readonly timeoutMs: number;
+    /** Stops all reads. */
+    readonly closing: AbortSignal;
+    /** Monotonic clock, in milliseconds. */
+    readonly now: () => number;
+  }) {
     this.#options = options;
     this.#cache = new LRUCache({ max: MAX_ENTRIES, perf: { now: options.now }, ttlResolution: 0 });
     this.#reads = new SingleFlight(options.closing);
@@ -113,7 +111,7 @@ export class WithdrawalFinder {
     const trees = { findIndexedTree, treeSearch: this.#treeSearch, onWrongIndex: () => report("index") };
     const read = (): Promise<Withdrawal> =>
       sent.kind === "cctp"
-        ? readCctpWithdrawal(sent, { attestations, waitMs: attestationWaitMs }, readContext)
+        ? readCctpWithdrawal(sent, attestations, attestationWaitMs, readContext)
         : readBridgeWithdrawal(sent, trees, readContext);
     try {
       // A new block between two reads looks like a contradiction, once: with a commit, or a withdrawal.

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
-import { SourcesResolver, type TransferResolverOptions } from "../../../src/transfers/resolver.js";
+import { SourcesResolver } from "../../../src/transfers/resolver.js";
 import type { IndexLookup } from "../../../src/transfers/sources/index-lookup.js";
 import type { LookupResult, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
@@ -40,6 +40,8 @@ async function behave(source: string, behavior: Behavior, status: TransferStatus
   });
 }
 
+type Chains = ConstructorParameters<typeof SourcesResolver>[0];
+
 interface Setup {
   readonly chain?: Behavior;
   /** For queries by hash, where it differs. */
@@ -65,7 +67,7 @@ function setup({
     signals.push(signal);
     return behave(source, behavior, status, signal);
   };
-  const chainSource: TransferResolverOptions["chain"] = {
+  const chainSource: Chains = {
     resolve: ({ transactionHash: hash, transferId: id }, { signal }) =>
       hash === undefined
         ? query("chain", ["id", id], chain, onChain, signal)
@@ -89,11 +91,11 @@ function setup({
       return query("explorer", args, explorer ?? "none", explorerStatus, signal);
     },
   };
-  const resolver = new SourcesResolver({
-    chain: chainSource,
-    index: isSendIndexed ? index : undefined,
-    explorer: explorer === undefined ? undefined : explorerSource,
-  });
+  const resolver = new SourcesResolver(
+    chainSource,
+    isSendIndexed ? index : undefined,
+    explorer === undefined ? undefined : explorerSource,
+  );
   const caller = new AbortController();
   function find(query: Partial<TransferQuery>, remainingMs = 10_000): Promise<LookupResult> {
     const context = createLookupContext({ remainingMs: () => remainingMs, signal: caller.signal });
@@ -212,13 +214,12 @@ describe("a lookup", () => {
 
   test("tells the chains how long it has taken so far", async () => {
     let [remainingMs, elapsedMs] = [10_000, Number.NaN];
-    const resolve: TransferResolverOptions["chain"]["resolve"] = async (_, context) => {
+    const resolve: Chains["resolve"] = async (_, context) => {
       remainingMs -= 1_500;
       elapsedMs = context.elapsedMs?.() ?? Number.NaN;
       return onChain;
     };
-    const chain = { resolve } as TransferResolverOptions["chain"];
-    const resolver = new SourcesResolver({ chain, index: undefined, explorer: undefined });
+    const resolver = new SourcesResolver({ resolve } as Chains, undefined, undefined);
     const context = createLookupContext({ remainingMs: () => remainingMs });
     await resolver.resolve({ ...byId, transactionHash: undefined }, context);
     expect(elapsedMs).toBe(1_500);

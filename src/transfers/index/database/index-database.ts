@@ -65,16 +65,12 @@ export interface IndexDatabase extends SqlReadSession {
 /** A database server as this process sees it. */
 export interface DatabaseServerStatus {
   readonly isAvailable: boolean;
-  readonly connections: Readonly<Record<"read" | "write", PoolUsage>>;
+  /** Connections in use and at rest, and callers that wait for one. */
+  readonly connections: Readonly<
+    Record<"read" | "write", { readonly active: number; readonly idle: number; readonly waiting: number }>
+  >;
   /** Failed statements and connections since the start, by code. */
   readonly failures: ReadonlyMap<string, number>;
-}
-
-/** Connections in use and at rest, and callers that wait for one. */
-export interface PoolUsage {
-  readonly active: number;
-  readonly idle: number;
-  readonly waiting: number;
 }
 
 /** The index cannot be opened or read. The message is for the operator. */

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { PostgresQueryResult } from "kysely";
 import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResult } from "pg";
-import type { PoolUsage } from "./index-database.js";
 import { PostgresFailure, toPostgresFailure } from "./postgres-failures.js";
 import type { PostgresLocation } from "./postgres-location.js";
 
@@ -91,7 +90,7 @@ export class PostgresPool {
     }
   }
 
-  usage(): PoolUsage {
+  usage() {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { active: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }

@@ -15,7 +15,7 @@ import {
 import { ServiceError } from "../../../errors.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import type { CursorRow, EventRows } from "../database/schema.js";
-import type { IndexStore, RootEvents } from "../index-store.js";
+import type { IndexStore } from "../index-store.js";
 import { type BridgeEvent, BridgeEventParser } from "./bridge-event-parser.js";
 import { enrichEvents } from "./event-enrichment.js";
 
@@ -114,22 +114,18 @@ export class ChainIndexReader {
 
   /**
    * Reads the events that make transfer roots from the last page of a range.
-   * @returns the first block of the page, and the events from there to the end of the range
+   * @returns the first block of the page, and the events from there to the end of the range: commits, and sends as leaves
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not return all of it
    */
-  async readRootEvents(
-    range: BlockRange,
-    pageSize: AdaptivePageSize,
-    signal: AbortSignal,
-  ): Promise<{ readonly from: number; readonly events: RootEvents }> {
+  async readRootEvents(range: BlockRange, pageSize: AdaptivePageSize, signal: AbortSignal) {
     const filter = this.#eventParser.rootFilter;
-    if (filter === undefined) return { from: range.from, events: { leaves: [], commits: [] } };
+    if (filter === undefined) return { from: range.from, leaves: [], commits: [] };
     const search = { filter, range, newestFirst: true };
     const { logs, firstBlock, lastBlock } = await this.#readPage(search, pageSize, signal);
     const events = this.#parseLogs(logs, { from: firstBlock.number, to: lastBlock.number });
     const leaves = events.flatMap((event) => ("send" in event ? [event.send] : []));
     const commits = events.flatMap((event) => ("commit" in event ? [event.commit] : []));
-    return { from: firstBlock.number, events: { leaves, commits } };
+    return { from: firstBlock.number, leaves, commits };
   }
 
   /**

@@ -75,15 +75,13 @@ export async function syncIndex(options: IndexSyncOptions): Promise<void> {
       indexedChains.map((indexed) => new RealtimeSync(indexed, index.store, shared, leaseSignal).run()),
     );
   });
-  const mode = { pauseMs: BACKFILL_PAUSE_MS, isFollowed: true };
-  const backfills = indexedChains.map((indexed) => backfillWithRetry(indexed, options, mode));
+  const backfills = indexedChains.map((indexed) => backfillWithRetry(indexed, options, true));
   await Promise.all([realtimeSync, ...backfills]);
 }
 
 /** Backfills the history of all chains in parallel, without realtime sync; resolves when it is complete or the signal fires. */
 export async function backfillIndex(options: IndexBackfillOptions): Promise<void> {
-  const mode = { pauseMs: 0, isFollowed: false };
-  await Promise.all(createIndexedChains(options).map((indexed) => backfillWithRetry(indexed, options, mode)));
+  await Promise.all(createIndexedChains(options).map((indexed) => backfillWithRetry(indexed, options, false)));
 }
 
 function createIndexedChains({ network, chains }: IndexBackfillOptions): readonly ChainIndexReader[] {
@@ -99,18 +97,14 @@ function listenFor(chain: string, events: IndexBackfillOptions["events"]) {
   };
 }
 
-interface BackfillMode {
-  /** Pause after each page, in milliseconds; leaves the chain's endpoints to requests. */
-  readonly pauseMs: number;
-  /** Whether the realtime sync is or will be run by a process of this version. */
-  readonly isFollowed: boolean;
-}
-
-/** Backfills one chain under a lease of its own: a chain that does not respond does not block the others. */
+/**
+ * Backfills one chain under a lease of its own: a chain that does not respond does not block the others.
+ * @param isFollowed whether the realtime sync is or will be run by a process of this version, beside requests
+ */
 async function backfillWithRetry(
   indexed: ChainIndexReader,
   options: IndexBackfillOptions,
-  mode: BackfillMode,
+  isFollowed: boolean,
 ): Promise<void> {
   const { index, sleep, events, signal } = options;
   const { slug } = indexed.chain;
@@ -123,8 +117,8 @@ async function backfillWithRetry(
     const attempt = { ...options, events: { ...events, onBackfillProgress }, signal: leaseSignal };
     while (!leaseSignal.aborted) {
       try {
-        await backfillChain(indexed, attempt, mode);
-        return await fillCommits(indexed, attempt, mode);
+        await backfillChain(indexed, attempt, isFollowed);
+        return await fillCommits(indexed, attempt, isFollowed);
       } catch (error) {
         if (leaseSignal.aborted) return;
         events.onError(slug, error);
@@ -142,7 +136,7 @@ async function backfillWithRetry(
 async function backfillChain(
   indexed: ChainIndexReader,
   options: IndexBackfillOptions,
-  { pauseMs }: BackfillMode,
+  isFollowed: boolean,
 ): Promise<void> {
   const { index, network, from, blockAt, sleep, events: listener, signal } = options;
   const { chain, client } = indexed;
@@ -165,7 +159,7 @@ async function backfillChain(
     events += page.eventCount;
     const blocksDone = initialCursor.from_block - page.firstBlock.number;
     listener.onBackfillProgress({ chain: chain.slug, blocksDone, blocksTotal, events });
-    if (pauseMs > 0) await sleep(pauseMs, signal);
+    if (isFollowed) await sleep(BACKFILL_PAUSE_MS, signal);
     cursor = await indexed.ensureCursor(index.store, signal);
   }
 }
@@ -177,7 +171,7 @@ async function backfillChain(
 async function fillCommits(
   indexed: ChainIndexReader,
   { index: { store }, network, sleep, events: listener, signal }: IndexBackfillOptions,
-  { pauseMs, isFollowed }: BackfillMode,
+  isFollowed: boolean,
 ): Promise<void> {
   const { chain } = indexed;
   const pageSize = new AdaptivePageSize();
@@ -194,11 +188,11 @@ async function fillCommits(
     const to = cursor.commits_from_block - 1;
     const from = Math.max(cursor.from_block, findDeploymentBlock(network, chain, cursor.commits_from_block));
     const page = await indexed.readRootEvents({ from, to }, pageSize, signal);
-    await store.fillCommits(cursor, page.from <= from ? cursor.from_block : page.from, page.events);
+    await store.fillCommits(cursor, page.from <= from ? cursor.from_block : page.from, page.leaves, page.commits);
     progress.blocksDone += to - page.from + 1;
-    progress.events += page.events.leaves.length + page.events.commits.length;
+    progress.events += page.leaves.length + page.commits.length;
     listener.onBackfillProgress({ ...progress, blocksTotal: progress.blocksDone + Math.max(0, page.from - from) });
-    if (pauseMs > 0) await sleep(pauseMs, signal);
+    if (isFollowed) await sleep(BACKFILL_PAUSE_MS, signal);
   }
 }
 

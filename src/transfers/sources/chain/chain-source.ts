@@ -77,7 +77,7 @@ export class ChainSource implements TransferSource {
     const candidates = sends.filter(({ id }) => transferId === undefined || id === transferId);
     const send = candidates.find(({ isDestinationKnown }) => isDestinationKnown) ?? candidates[0];
     if (send !== undefined) return this.#resolveSend({ chain, log: send.log, receipt }, search);
-    const delivered = await findDeliveredTransfer(transaction, transferId, search);
+    const delivered = await findDeliveredTransfer(chain, receipt, transferId, search);
     if (delivered === undefined) return undefined;
     const status = await this.#resolveSend(delivered.send, search, delivered);
     return delivered.areSiblingsKnown ? status : { ...status, isFinal: false };

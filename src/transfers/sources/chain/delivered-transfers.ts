@@ -1,4 +1,4 @@
-import type { Log } from "../../../chain/read/chain-reads.js";
+import type { Log, Receipt } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
 import { getCctpDomain } from "../../../hop/cctp.js";
 import type { Chain } from "../../../hop/networks.js";
@@ -7,7 +7,7 @@ import { limitOperatorRequests } from "../../spend/metered-chains.js";
 import { isSourceUnavailable } from "../transfer-source.js";
 import { findSendOfL1Completion } from "./l1-completion.js";
 import { readLogTimestamp, type SearchContext } from "./search-context.js";
-import { findSendByNonce, findSendByTransferId, type LocatedSend, type LocatedTransaction } from "./send-search.js";
+import { findSendByNonce, findSendByTransferId, type LocatedSend } from "./send-search.js";
 import { type ParsedDelivery, parseDeliveries, parseSend } from "./transfer-logs.js";
 
 // The delivered side: from a delivering transaction back to the sends.
@@ -31,7 +31,8 @@ const MAX_FOLLOWED_EVENTS = 16;
  * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
  */
 export async function findDeliveredTransfer(
-  { chain, receipt }: LocatedTransaction,
+  chain: Chain,
+  receipt: Receipt,
   transferId: string | undefined,
   context: SearchContext,
 ): Promise<DeliveredTransfer | undefined> {

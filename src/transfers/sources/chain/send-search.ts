@@ -23,12 +23,6 @@ export interface LocatedSend {
   readonly receipt?: Receipt | undefined;
 }
 
-/** The receipt of a transaction, with its chain. */
-export interface LocatedTransaction {
-  readonly chain: Chain;
-  readonly receipt: Receipt;
-}
-
 /** Hints that shorten a search for a send. */
 interface SearchHints {
   /** Reads when the transfer was delivered, in Unix seconds: the search begins there and goes backwards. */
@@ -38,12 +32,12 @@ interface SearchHints {
 }
 
 /**
- * Finds a transaction on any chain of the network; undefined when no chain has it.
+ * Finds a transaction on any chain of the network: the chain and the receipt; undefined when no chain has it.
  * @throws ServiceError UPSTREAM_UNAVAILABLE when no chain has it and at least one did not answer
  */
-export async function findTransaction(hash: string, context: LookupContext): Promise<LocatedTransaction | undefined> {
+export async function findTransaction(hash: string, context: LookupContext) {
   const { network, chains, signal } = context;
-  const findOnChain = async (chain: Chain, raceSignal: AbortSignal): Promise<LocatedTransaction | undefined> => {
+  const findOnChain = async (chain: Chain, raceSignal: AbortSignal) => {
     const receipt = await readReceipt(chains.getClient(chain.slug), hash, raceSignal);
     return receipt && { chain, receipt };
   };

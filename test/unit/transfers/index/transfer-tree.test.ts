@@ -245,12 +245,11 @@ describe("an index of a version without commits", () => {
     const { index } = await openOldIndex();
     await index.store.beginCommits(10);
     const cursor = await readCursor(index, 10);
-    const nothing = { leaves: [], commits: [] };
     await sql`update cursors set to_block = to_block + 1 where chain_id = 10`.execute(index.database.builder);
-    await expect(index.store.fillCommits(cursor, 1, nothing)).rejects.toThrow("another process has moved");
+    await expect(index.store.fillCommits(cursor, 1, [], [])).rejects.toThrow("another process has moved");
     await index.store.beginCommits(10);
-    await expect(index.store.fillCommits(cursor, 1, nothing)).rejects.toThrow("another process has moved");
-    await index.store.fillCommits(await readCursor(index, 10), 1, nothing);
+    await expect(index.store.fillCommits(cursor, 1, [], [])).rejects.toThrow("another process has moved");
+    await index.store.fillCommits(await readCursor(index, 10), 1, [], []);
     expect(await index.store.readCursor(10)).toMatchObject({ commits_from_block: 1, commits_to_block: 2 });
   });
 });

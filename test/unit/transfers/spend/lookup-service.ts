@@ -105,7 +105,7 @@ export async function startLookupService(options: { readonly head?: number; read
   const closing = new AbortController();
   closeAfterTest({ close: () => closing.abort() });
   const chain = createTestChainSource(now, closing.signal, now);
-  const sources = new SourcesResolver({ chain, index: undefined, explorer: undefined });
+  const sources = new SourcesResolver(chain, undefined, undefined);
   const cache = new StatusCache({
     index: undefined,
     resolver: new BudgetedResolver(sources, new LookupBudgets({ now })),

@@ -116,7 +116,7 @@ function createWorld(
 /** Reads the withdrawal of a burn with these messages. */
 function read(messages: readonly Message[], options?: ReadOptions) {
   const { context, attestations, calls } = createWorld(messages, options);
-  return { withdrawal: readCctpWithdrawal(sent, { attestations, waitMs: 0 }, context), calls };
+  return { withdrawal: readCctpWithdrawal(sent, attestations, 0, context), calls };
 }
 
 test("a burn without an attestation waits for one, and its message is that of the nonce", async () => {
