@@ -15,7 +15,6 @@ import {
   type ComparisonCase,
   listDifferences,
   listPinnedBlocks,
-  type PrintedRequest,
   printRequest,
 } from "../quotes/compare/comparison-case.js";
 import type { QuoteRequest } from "../quotes/state/quote-request.js";
@@ -181,7 +180,7 @@ function formatOutcome(outcome: Outcome): string {
   return `${lines.join("\n")}\n`;
 }
 
-function formatRequest({ amount, token, fromChain, toChain }: PrintedRequest): string {
+function formatRequest({ amount, token, fromChain, toChain }: ComparisonCase["request"]): string {
   return `${amount} ${token}, ${fromChain} to ${toChain}`;
 }
 

@@ -1,7 +1,8 @@
 import { RouteMap } from "../hop/routes.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import type { PreparedQuote, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import type { Requester } from "../resilience/waiters.js";
+import type { PreparedQuote, TimestampedQuote } from "./quote-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { ChainStateCache, ChainStateSubscription } from "./state/chain-state-cache.js";
 import type { QuoteRequest } from "./state/quote-request.js";
@@ -12,7 +13,7 @@ export interface QuoteInputs {
   readonly route: CachedRoute;
   readonly getQuoter: RouteQuoterFactory;
   readonly request: QuoteRequest;
-  readonly requester: QuoteRequester;
+  readonly requester: Requester;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
   readonly priceTable: PriceTable;
@@ -39,7 +40,7 @@ export class QuotePreparer {
   }
 
   /** As QuoteEngine.prepareQuotes. */
-  prepare(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[] {
+  prepare(requests: readonly QuoteRequest[], requester: Requester): readonly MaybePromise<PreparedQuote>[] {
     const found = this.#findRoutes(requests);
     if (found.every((route) => !isPromise(route)))
       return this.#prepareAll(
@@ -73,7 +74,7 @@ export class QuotePreparer {
     });
   }
 
-  #prepareAll(planned: readonly PlannedRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[] {
+  #prepareAll(planned: readonly PlannedRequest[], requester: Requester): readonly MaybePromise<PreparedQuote>[] {
     const states = getStates(planned);
     const findState = (subscription: ChainStateSubscription | undefined) =>
       subscription && states.get(subscription.cache);
@@ -91,7 +92,7 @@ export class QuotePreparer {
 
   #createPreparedQuote(
     { request, route, inputs }: PlannedRequest,
-    requester: QuoteRequester,
+    requester: Requester,
     [sourceState, destinationState, priceTable]: readonly [
       source: ChainState | undefined,
       destination: ChainState | undefined,

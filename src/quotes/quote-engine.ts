@@ -1,5 +1,6 @@
 import type { NetworkChainClients } from "../chain/chains.js";
 import type { MaybePromise } from "../resilience/maybe-async.js";
+import type { Requester } from "../resilience/waiters.js";
 import type { Quote } from "./math/quote.js";
 import type { QuoteDetails } from "./quote-details.js";
 import type { QuoteRequest } from "./state/quote-request.js";
@@ -30,29 +31,26 @@ export interface TimestampedQuote {
  */
 export type PreparedQuote = () => MaybePromise<TimestampedQuote>;
 
-/** The call that requests a quote. Its signal is only read if the quote has to wait. */
-export interface QuoteRequester {
-  readonly caller: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Quotes transfers. All methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
  * amount brings; UNSUPPORTED_ROUTE where Circle has closed CCTP V1; CHAIN_STALLED when a chain of the route is stalled; UPSTREAM_UNAVAILABLE when a chain, the prices or
  * the settings cannot be read; OVERLOADED when too much work is pending.
  */
 export interface QuoteEngine {
-  /** Quotes from the inputs that all callers share; synchronously if they are cached. */
-  quote(request: QuoteRequest, requester: QuoteRequester): MaybePromise<TimestampedQuote>;
+  /**
+   * Quotes from the inputs that all callers share; synchronously if they are cached.
+   * @param requester its signal is only read if the quote has to wait
+   */
+  quote(request: QuoteRequest, requester: Requester): MaybePromise<TimestampedQuote>;
   /** Quotes through endpoints that the caller named; their responses are neither cached nor shared with other callers. */
   quoteWithCustomEndpoints(
     request: QuoteRequest,
     chains: NetworkChainClients,
-    requester: QuoteRequester,
+    requester: Requester,
   ): Promise<DetailedQuote>;
   /**
    * Gets the inputs of several quotes, in their order; those that read the same chain get the same state of it, if the
    * engine reads the chains itself. Each element fails alone.
    */
-  prepareQuotes(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[];
+  prepareQuotes(requests: readonly QuoteRequest[], requester: Requester): readonly MaybePromise<PreparedQuote>[];
 }

@@ -5,7 +5,8 @@ import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
+import type { Requester } from "../resilience/waiters.js";
+import type { QuoteEngine } from "./quote-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
@@ -40,7 +41,7 @@ export function refuseStalled(
   async function assertCustomEndpointsMoving(
     request: QuoteRequest,
     access: NetworkChainClients,
-    { signal }: QuoteRequester,
+    { signal }: Requester,
   ): Promise<void> {
     const custom = [request.source, request.destination].filter(({ slug }) => access.hasCustomEndpoint(slug));
     const check = async (chain: Chain): Promise<void> => {

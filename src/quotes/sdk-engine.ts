@@ -10,8 +10,9 @@ import type { SdkDataSources, SendRpc } from "../hop/sdk-quoter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { FairSemaphore } from "../resilience/fair-semaphore.js";
+import type { Requester } from "../resilience/waiters.js";
 import type { Quote, QuoteBreakdown } from "./math/quote.js";
-import type { PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import type { PreparedQuote, QuoteEngine, TimestampedQuote } from "./quote-engine.js";
 import { createInvalidResponseError } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
@@ -51,7 +52,7 @@ export class SdkEngine implements QuoteEngine {
     this.#deps = deps;
   }
 
-  async quote(request: QuoteRequest, requester: QuoteRequester): Promise<TimestampedQuote> {
+  async quote(request: QuoteRequest, requester: Requester): Promise<TimestampedQuote> {
     const chains = this.#deps.chains(request.network);
     const quote = await this.quoteWithCustomEndpoints(request, chains, requester);
     return { quote, freshness: SDK_QUOTE_FRESHNESS };
@@ -60,7 +61,7 @@ export class SdkEngine implements QuoteEngine {
   async quoteWithCustomEndpoints(
     request: QuoteRequest,
     chains: NetworkChainClients,
-    { caller, signal }: QuoteRequester,
+    { caller, signal }: Requester,
   ): Promise<Quote> {
     assertSupported(request);
     const work = () => this.quoteAtTime(request, chains, undefined, signal);
@@ -68,7 +69,7 @@ export class SdkEngine implements QuoteEngine {
     return basicQuote;
   }
 
-  prepareQuotes(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly PreparedQuote[] {
+  prepareQuotes(requests: readonly QuoteRequest[], requester: Requester): readonly PreparedQuote[] {
     const semaphore = new FairSemaphore(BATCH_CONCURRENCY);
     const { caller, signal } = requester;
     return requests.map((request) => () => semaphore.acquire(caller, signal, () => this.quote(request, requester)));

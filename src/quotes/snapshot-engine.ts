@@ -4,11 +4,12 @@ import type { UsdcSwapPool } from "../hop/cctp.js";
 import type { Chain } from "../hop/networks.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
+import type { Requester } from "../resilience/waiters.js";
 import type { Quote, RouteQuoter } from "./math/quote.js";
 import { SwapRevertError } from "./math/stable-swap.js";
 import { type QuoteInputs, QuotePreparer } from "./prepare-quotes.js";
 import { createQuoteDetails, type DeliveryTime, type QuoteDetailsInputs } from "./quote-details.js";
-import type { DetailedQuote, PreparedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "./quote-engine.js";
 import { assertStateYoung } from "./refuse-stalled.js";
 import { type ChainState, captureReadTimestamps } from "./state/chain-state.js";
 import type { ChainStateSubscription } from "./state/chain-state-cache.js";
@@ -41,21 +42,21 @@ export class SnapshotEngine implements QuoteEngine {
     this.#preparer = new QuotePreparer(this.#routes, deps.prices, (inputs) => this.#completeQuote(inputs));
   }
 
-  quote(request: QuoteRequest, requester: QuoteRequester): MaybePromise<TimestampedQuote> {
+  quote(request: QuoteRequest, requester: Requester): MaybePromise<TimestampedQuote> {
     const route = this.#routes.peek(request);
     return route === undefined
       ? this.#routes.get(request).then((loadedRoute) => this.#quoteRoute(loadedRoute, request, requester))
       : this.#quoteRoute(route, request, requester);
   }
 
-  prepareQuotes(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[] {
+  prepareQuotes(requests: readonly QuoteRequest[], requester: Requester): readonly MaybePromise<PreparedQuote>[] {
     return this.#preparer.prepare(requests, requester);
   }
 
   async quoteWithCustomEndpoints(
     request: QuoteRequest,
     access: NetworkChainClients,
-    requester: QuoteRequester,
+    requester: Requester,
   ): Promise<DetailedQuote> {
     const isCustom = (chain: Chain): boolean => access.hasCustomEndpoint(chain.slug);
     // Chains without a custom endpoint use the shared state.
@@ -79,7 +80,7 @@ export class SnapshotEngine implements QuoteEngine {
     this.#routes.close();
   }
 
-  #quoteRoute(route: CachedRoute, request: QuoteRequest, requester: QuoteRequester): MaybePromise<TimestampedQuote> {
+  #quoteRoute(route: CachedRoute, request: QuoteRequest, requester: Requester): MaybePromise<TimestampedQuote> {
     const { prices } = this.#deps;
     const { pricedTokens, usdcSwapPool } = route.plan;
     const { sourceSubscription, destinationSubscription, getQuoter } = request.isFull ? route.getFullInputs() : route;
@@ -148,7 +149,7 @@ export class SnapshotEngine implements QuoteEngine {
   async #quoteThrough(
     access: NetworkChainClients,
     request: QuoteRequest,
-    requester: QuoteRequester,
+    requester: Requester,
     { plan, route }: { readonly plan: RoutePlan; readonly route: CachedRoute | undefined },
   ): Promise<DetailedQuote> {
     const { clocks, prices, blockAges } = this.#deps;

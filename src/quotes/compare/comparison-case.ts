@@ -9,7 +9,7 @@ export interface ComparisonCase {
   readonly id: string;
   readonly foundAt: string;
   readonly versions: Readonly<Record<string, string>>;
-  readonly request: PrintedRequest;
+  readonly request: ReturnType<typeof printRequest>;
   readonly inputs: ComparisonInputs;
   readonly chains: Readonly<Record<string, ChainRecording>>;
   /** The quote of this service. */
@@ -27,23 +27,14 @@ export interface ComparisonInputs {
   readonly attestations: Readonly<Record<string, string | null>>;
 }
 
-/** A request as JSON. */
-export interface PrintedRequest {
-  readonly network: string;
-  readonly token: string;
-  readonly fromChain: string;
-  readonly toChain: string;
-  readonly amount: string;
-  readonly slippagePercent: number;
-}
-
 /** The values of a quote that do not depend on the time of the request, as text; or why there is no quote. */
 export type PrintedQuote = Readonly<Record<string, string>>;
 
 /** They depend on the time of the request. */
 const DEADLINES: ReadonlySet<string> = new Set(["deadline", "destinationDeadline"]);
 
-export function printRequest(request: QuoteRequest): PrintedRequest {
+/** Returns a request as JSON. */
+export function printRequest(request: QuoteRequest) {
   const { network, token, source, destination, amountIn, slippagePercent } = request;
   return {
     network,
