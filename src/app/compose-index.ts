@@ -14,7 +14,7 @@ import type { IndexReader, ReadIndex } from "../transfers/index/index-reader.js"
 import { TransferLister } from "../transfers/index/list/transfer-lister.js";
 import type { IndexCoverage } from "../transfers/index/row-mapping.js";
 import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
-import type { IndexServerStatus, TransferIndex } from "../transfers/index/transfer-index.js";
+import type { TransferIndex } from "../transfers/index/transfer-index.js";
 import { IndexLookup } from "../transfers/sources/index-lookup.js";
 import { StartupError } from "./process-lifecycle.js";
 
@@ -72,7 +72,7 @@ export class IndexModule {
   }
 
   /** Returns the state of the database server; undefined: the index is in a file, or not open yet. */
-  getServerStatus(): IndexServerStatus | undefined {
+  getServerStatus(): ReturnType<TransferIndex["getServerStatus"]> {
     return this.#index?.getServerStatus();
   }
 

@@ -1,7 +1,7 @@
 import type { ChainEndpointsState } from "../chain/chains.js";
 import type { ClockEstimate } from "../chain/heads/chain-clock.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
-import type { IndexServerStatus } from "../transfers/index/transfer-index.js";
+import type { TransferIndex } from "../transfers/index/transfer-index.js";
 
 /** The last known state of everything the service depends on. */
 export interface DependencyStatus {
@@ -18,7 +18,7 @@ export interface DependencyStatus {
   /** How many blocks the index is behind the chains; undefined: there is no index. */
   readonly index: readonly { readonly chain: string; readonly lagBlocks: number }[] | undefined;
   /** Absent: the index is not in PostgreSQL. */
-  readonly indexDatabase?: IndexServerStatus | undefined;
+  readonly indexDatabase?: ReturnType<TransferIndex["getServerStatus"]>;
   /** How far the sources of prices agree. Tokens are upper-case symbols. */
   readonly prices: {
     /** Differences between the first two sources that have a price, relative to the second. */

@@ -3,12 +3,6 @@ import { constants, fstatSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import sonicBoom from "sonic-boom";
 
-/** A destination for log lines. */
-export interface LogOutput {
-  /** Queues a line, which includes its newline, and returns immediately. */
-  write(line: string): void;
-}
-
 /** Why a line was lost: the buffer is full, a write failed (as on a full disk), or the reader is gone. */
 type LogLossReason = "reader_too_slow" | "write_failed" | "output_closed";
 
@@ -51,7 +45,7 @@ interface BufferStream extends EventEmitter {
  * write that fails is tried again from where it stopped; a closed output discards all further lines. Lost lines are
  * counted. Used instead of pino's destination, which blocks the exit forever after a failed write.
  */
-export class BufferedLogOutput implements LogOutput {
+export class BufferedLogOutput {
   readonly #output: number;
   readonly #openDescriptor: typeof openNonBlocking;
   readonly #lostLines: Record<LogLossReason, number> = { reader_too_slow: 0, write_failed: 0, output_closed: 0 };
@@ -74,6 +68,7 @@ export class BufferedLogOutput implements LogOutput {
     this.#openDescriptor = openDescriptor;
   }
 
+  /** Queues a line, which includes its newline, and returns immediately. */
   write(line: string): void {
     if (this.#obstacle === "output_closed") {
       this.#loseLines(1);

@@ -3,7 +3,7 @@ import type { LogLevel } from "../config/environment-table.js";
 import { printJsonString } from "../http/codec/json-printer.js";
 import type { AccessLogEntry } from "../http/request/request-context.js";
 import { createTurnClock } from "../resilience/clock.js";
-import { BufferedLogOutput, type LogOutput } from "./log-output.js";
+import { BufferedLogOutput } from "./log-output.js";
 import { createPackageLoader } from "./package-loader.js";
 
 type EventLevel = "debug" | "info" | "warn" | "error";
@@ -28,7 +28,10 @@ const LEVEL_NUMBERS: Readonly<Record<LogLevel, number>> = {
 };
 
 /** Creates a logger that writes one JSON line per event, by default to standard output. Log no URL: use `createEndpointNamer`. */
-export function createLogger(level: LogLevel, output: LogOutput = new BufferedLogOutput(1)): Logger {
+export function createLogger(
+  level: LogLevel,
+  output: Pick<BufferedLogOutput, "write"> = new BufferedLogOutput(1),
+): Logger {
   const formatTime = createIsoClock(createTurnClock(() => Date.now()));
   const isEnabled = (eventLevel: EventLevel): boolean => LEVEL_NUMBERS[eventLevel] >= LEVEL_NUMBERS[level];
   const [logsDebug, logsInfo] = [isEnabled("debug"), isEnabled("info")];
@@ -64,7 +67,7 @@ export function createLogger(level: LogLevel, output: LogOutput = new BufferedLo
 /** Loads pino, for the first event: requests are logged without it, and it costs 13 ms and 5 MB. */
 const loadPino = createPackageLoader<{ readonly pino: typeof pino }>("pino");
 
-function createEventLogger(level: LogLevel, output: LogOutput): PinoLogger {
+function createEventLogger(level: LogLevel, output: Pick<BufferedLogOutput, "write">): PinoLogger {
   const { pino: createPino } = loadPino();
   return createPino({ level, base: null, timestamp: createPino.stdTimeFunctions.isoTime }, output);
 }

@@ -30,11 +30,7 @@ import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 // continues after its span, such as the periodic refresh of chain state, starts traces of its own; background probes of
 // endpoints are not traced.
 
-/** Tells work that began within a span whether the span has ended. */
-interface SpanScope {
-  isEnded: boolean;
-}
-
+/** Key of whether the span within which work began has ended. */
 const spanScopeKey = createContextKey("hop-gateway scope");
 const SERVICE = BridgeService.typeName;
 const ATTRIBUTE_PREFIX = "hop_gateway.";
@@ -132,7 +128,7 @@ export class Tracing {
 
   #beginSpan(name: string, options: SpanOptions, parent: Context) {
     const span = this.#tracer.startSpan(name, options, parent);
-    const scope: SpanScope = { isEnded: false };
+    const scope = { isEnded: false };
     const spanContext = trace.setSpan(parent, span).setValue(spanScopeKey, scope);
     return {
       span,
@@ -147,7 +143,7 @@ export class Tracing {
 }
 
 function hasActiveSpan(active: Context): boolean {
-  const scope = active.getValue(spanScopeKey) as SpanScope | undefined;
+  const scope = active.getValue(spanScopeKey) as { readonly isEnded: boolean } | undefined;
   return scope?.isEnded === false;
 }
 

@@ -3,14 +3,6 @@ import { FairQuota } from "./fair-quota.js";
 import { FairSemaphore } from "./fair-semaphore.js";
 import type { Waiters } from "./waiters.js";
 
-/** Current load of a limiter. */
-export interface LimiterLoad {
-  /** Current concurrency limit. */
-  readonly limit: number;
-  /** Running and queued work. */
-  readonly inFlight: number;
-}
-
 /** Concurrency limits: initial, lowest and highest. One piece of work takes some ten kilobytes. */
 const INITIAL_LIMIT = 64;
 const MIN_LIMIT = 16;
@@ -84,7 +76,8 @@ export class AdaptiveLimiter {
     }
   }
 
-  load(): LimiterLoad {
+  /** Returns the current concurrency limit, and the number of running and queued work. */
+  load() {
     return { limit: this.#limit, inFlight: this.#inFlight };
   }
 

@@ -1,7 +1,7 @@
-import type { HttpLoad } from "../../http/server.js";
-import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
+import type { OverloadLoad } from "../../http/admission/overload-manager.js";
+import type { AdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
 import type { RedisStore } from "../../shared-state/redis-store.js";
-import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
+import type { TransferWatcher } from "../../transfers/watch/transfer-watcher.js";
 import type { DependencyStatus } from "../dependency-status.js";
 
 /** One sample of a metric in prom-client's format. */
@@ -13,15 +13,16 @@ export interface MetricSample {
 }
 
 /** The current load of the service. */
-export interface ServiceLoad extends HttpLoad {
-  readonly limiter: LimiterLoad;
+export interface ServiceLoad extends OverloadLoad {
+  readonly streamingCalls: number;
+  readonly limiter: ReturnType<AdaptiveLimiter["load"]>;
   readonly pendingRequests: number;
   readonly pendingBatchQuotes: number;
   /** HTTP requests to configured RPC endpoints that wait for a response. */
   readonly upstreamRequests: number;
   readonly customEndpoints: number;
   readonly activeRoutes: number;
-  readonly watches: WatchCounts;
+  readonly watches: ReturnType<TransferWatcher<unknown>["counts"]>;
   /** Calls per second that this process may send to each endpoint; 0: no limit. */
   readonly callsPerSecond: number;
   /** undefined: there is no Redis. */

@@ -3,7 +3,7 @@ import { monotonicNow, sleep } from "../../resilience/clock.js";
 import { Scheduler } from "../../resilience/scheduler.js";
 import { ChangeFeed } from "./change-feed.js";
 import { compileStatements } from "./compiled-statements.js";
-import type { DatabaseServerStatus, IndexDatabase } from "./database/index-database.js";
+import type { IndexDatabase } from "./database/index-database.js";
 import { migrateIndex } from "./database/migrations.js";
 import type { AvailabilityListener } from "./database/postgres-database.js";
 import type { IndexLocation } from "./index-options.js";
@@ -13,12 +13,6 @@ import { HEARTBEAT_INTERVAL_MS, Leases } from "./leases.js";
 import type { IndexCoverage } from "./row-mapping.js";
 
 const POLL_INTERVAL_MS = 1_000;
-
-/** The database server of an index as one process sees it. */
-export interface IndexServerStatus extends DatabaseServerStatus {
-  /** Number of leases that this process holds, by kind. */
-  readonly leases: Readonly<Record<"follow" | "history", number>>;
-}
 
 /**
  * Opens an index; a server is not connected to yet. Loads only what its database needs.
@@ -90,8 +84,11 @@ export class TransferIndex {
     return this.#coverage.get(slug);
   }
 
-  /** Returns what the metrics show of a server; undefined for a file. */
-  getServerStatus(): IndexServerStatus | undefined {
+  /**
+   * Returns what the metrics show of a server, with the number of leases that this process holds, by kind; undefined for a
+   * file.
+   */
+  getServerStatus() {
     const status = this.database.getServerStatus?.();
     const names = this.leases.list();
     const follow = names.filter((name) => name === "follow").length;

@@ -15,15 +15,6 @@ export type AccountWatchQuery = Omit<AccountWatchRequest, "queryDigest" | "numbe
 /** An open watch, as its stream sees it. */
 export type OpenWatch = Pick<WatchLifecycle<unknown>, "onReady" | "onDrain" | "onEnd">;
 
-export interface WatchCounts {
-  readonly watches: number;
-  /** Distinct targets, and those among them that nobody knows. */
-  readonly followed: number;
-  readonly unknown: number;
-  /** Distinct accounts. */
-  readonly accounts: number;
-}
-
 /**
  * Targets of all watches together, each counted as often as it is watched: 500 bytes each. A caller may hold as many as it
  * leaves free.
@@ -96,7 +87,8 @@ export class TransferWatcher<M> {
     return this.#start(caller, 1, (life) => new AccountWatch(request, sink, accounts, life));
   }
 
-  counts(): WatchCounts {
+  /** Counts the open watches, the distinct targets, those among them that nobody knows, and the distinct accounts. */
+  counts() {
     const { followers, accounts } = this.#options;
     return { watches: this.#open.size, accounts: accounts?.size ?? 0, ...followers.counts() };
   }
