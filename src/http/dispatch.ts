@@ -15,13 +15,6 @@ import {
   sendTrailersOnly,
 } from "./request/response.js";
 
-/** A stream that the gRPC fast path began and the general path finishes. */
-export interface StreamFallback {
-  readonly context: RequestContext;
-  /** The part of the body that the fast path has read. */
-  readonly bufferedBody: BufferedBody;
-}
-
 /** What the start of a stream is expected to take, in milliseconds: it waits among longer requests, after short ones. */
 const STREAM_START_MS = 2;
 
@@ -34,7 +27,8 @@ export class Dispatcher {
   readonly #requests: InFlightRequests;
   readonly #admission: RequestAdmission;
   readonly #overload: OverloadManager;
-  readonly #fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
+  /** Streams that the gRPC fast path began and the general path finishes, with the part of the body that was read. */
+  readonly #fallbacks = new WeakMap<ServerHttp2Stream, Pick<HttpExchange, "context" | "bufferedBody">>();
 
   constructor(
     routes: ReadonlyMap<string, HttpRoute>,
@@ -55,8 +49,8 @@ export class Dispatcher {
   }
 
   /** Goes on with a stream that the fast path began when its request is dispatched. */
-  continueStream(stream: ServerHttp2Stream, fallback: StreamFallback): void {
-    this.#fallbacks.set(stream, fallback);
+  continueStream(stream: ServerHttp2Stream, context: RequestContext, bufferedBody: BufferedBody): void {
+    this.#fallbacks.set(stream, { context, bufferedBody });
   }
 
   /** Serves a request. A function of its own, for the events of a server. */

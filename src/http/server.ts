@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
-import { type OverloadLoad, OverloadManager } from "./admission/overload-manager.js";
+import { OverloadManager } from "./admission/overload-manager.js";
 import { RateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
 import type { ReadTurns } from "./admission/read-turns.js";
 import { createHeadersTooLargeError, createUrlTooLongError, RequestAdmission } from "./admission/request-admission.js";
@@ -66,11 +66,6 @@ export interface HttpServerOptions {
 
 /** Share of the time of a stop after which streams that were not told yet are told at once: they need the rest to end. */
 const DRAIN_SHARE = 0.8;
-
-/** What callers occupy at present. */
-export interface HttpLoad extends OverloadLoad {
-  readonly streamingCalls: number;
-}
 
 /**
  * Serves operations over HTTP GET with JSON, gRPC, gRPC-Web and Connect, on one port, with gRPC health checking and
@@ -152,7 +147,7 @@ export class HttpServer {
   }
 
   /** Returns what callers occupy at present. */
-  getLoad(): HttpLoad {
+  getLoad() {
     const places = Object.values(this.#streamPlaces);
     return { ...this.#overload.getLoad(), streamingCalls: places.reduce((sum, kind) => sum + kind.openCount, 0) };
   }
@@ -189,7 +184,7 @@ export class HttpServer {
   ): (() => void) | undefined {
     if (this.#grpc === undefined || this.#admission.exceedsHeaderLimits(rawHeaders)) return undefined;
     return this.#grpc.begin(stream, headers, (context, bufferedBody) => {
-      this.#dispatcher.continueStream(stream, { context, bufferedBody });
+      this.#dispatcher.continueStream(stream, context, bufferedBody);
       fallBack();
     });
   }

@@ -6,14 +6,6 @@ import type { RateLimiter } from "./rate-limiter.js";
 
 const HOST_HEADER = "host";
 
-/** Why a request is refused before anything of it is served. */
-interface RequestRefusal {
-  readonly status: number;
-  readonly error: ServiceError;
-  /** Whether bytes that follow on an HTTP/1.1 connection may belong to this request, not to a next one. */
-  readonly isAmbiguous: boolean;
-}
-
 /**
  * What each request has to pass before its body is read: checks of its URL and headers, then the rate limit of its
  * caller. The body is counted while it arrives, by `OverloadManager.receiveBody`.
@@ -28,8 +20,11 @@ export class RequestAdmission {
     this.#rateLimiter = rateLimiter;
   }
 
-  /** Returns why a request is refused from its URL and headers alone; undefined: it is not. */
-  findRefusal(req: HttpRequest): RequestRefusal | undefined {
+  /**
+   * Returns why a request is refused from its URL and headers alone; undefined: it is not. It is ambiguous where bytes that
+   * follow on an HTTP/1.1 connection may belong to this request, not to a next one.
+   */
+  findRefusal(req: HttpRequest) {
     if ((req.url ?? "").length > this.#limits.urlBytes) {
       return { status: 414, error: createUrlTooLongError(this.#limits), isAmbiguous: false };
     }

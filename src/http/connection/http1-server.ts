@@ -29,27 +29,28 @@ export interface HttpProtocolError {
 /** The method CONNECT, which requests a tunnel: Node.js reports it apart from requests. */
 export const HTTP_CONNECT_METHOD = "CONNECT";
 
-export interface Http1Options {
-  readonly limits: HttpLimits;
-  readonly overload: OverloadManager;
-  onRequest(req: IncomingMessage, res: ServerResponse): void;
-  /**
-   * Called for input that is not valid HTTP/1.1 or that arrived too late. Returns the complete response, after which
-   * the connection closes.
-   */
-  onProtocolError(protocolError: HttpProtocolError, socket: Socket): string;
-}
-
 /** Accepts the requests of Node's HTTP/1.1 server and rejects invalid input. */
 export class Http1Server {
-  readonly #options: Http1Options;
+  readonly #options;
   readonly #connections = new Map<Duplex, Http1Connection>();
   #isDraining = false;
   #bursts = 0;
   /** When all connections are no longer throttled; 0: they are not. */
   #alertEndsAt = 0;
 
-  constructor(http1: Server, options: Http1Options) {
+  constructor(
+    http1: Server,
+    options: {
+      readonly limits: HttpLimits;
+      readonly overload: OverloadManager;
+      onRequest(req: IncomingMessage, res: ServerResponse): void;
+      /**
+       * Called for input that is not valid HTTP/1.1 or that arrived too late. Returns the complete response, after which
+       * the connection closes.
+       */
+      onProtocolError(protocolError: HttpProtocolError, socket: Socket): string;
+    },
+  ) {
     this.#options = options;
     const serve = (req: IncomingMessage, res: ServerResponse): void => this.#serve(req, res);
     http1.on("request", serve);

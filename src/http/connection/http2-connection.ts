@@ -52,12 +52,6 @@ interface OpenStream extends Http2StreamPlace {
   closedAt: number | undefined;
 }
 
-/** What all HTTP/2 connections of a server share. */
-export interface Http2Environment {
-  readonly limits: HttpLimits;
-  readonly overload: OverloadManager;
-}
-
 /**
  * An HTTP/2 connection: its open streams, and the abuse of it that Node.js accepts. Node.js itself rejects floods of
  * PING, SETTINGS, CONTINUATION and empty DATA frames, window overflows, oversized frames and header lists, and too many
@@ -68,7 +62,8 @@ export class Http2Connection implements ConnectionProtocol {
   readonly #connection: Connection;
   /** The socket itself, which outlives the session and its proxy for it. */
   readonly #socket: Socket;
-  readonly #environment: Http2Environment;
+  readonly #limits: HttpLimits;
+  readonly #overload: OverloadManager;
   readonly #sendDeadline: SendDeadline;
   /** The oldest first. */
   readonly #openStreams: OpenStream[] = [];
@@ -92,13 +87,14 @@ export class Http2Connection implements ConnectionProtocol {
   #destroyedAt: number | undefined;
   #isClosed: boolean;
 
-  constructor(session: ServerHttp2Session, connection: Connection, environment: Http2Environment) {
+  constructor(session: ServerHttp2Session, connection: Connection, limits: HttpLimits, overload: OverloadManager) {
     this.#session = session;
     this.#isClosed = session.destroyed;
     this.#connection = connection;
     this.#socket = connection.socket;
-    this.#environment = environment;
-    this.#sendDeadline = new SendDeadline(environment.limits);
+    this.#limits = limits;
+    this.#overload = overload;
+    this.#sendDeadline = new SendDeadline(limits);
     session.once("close", () => {
       this.#isClosed = true;
       // Streams with unread data get no event at the end of their session.
@@ -113,8 +109,7 @@ export class Http2Connection implements ConnectionProtocol {
 
   /** Admits a new stream. Returns false if it refuses it, with a code that allows another attempt (RFC 9113 8.7). */
   admit(stream: ServerHttp2Stream, caller: string): boolean {
-    const { overload } = this.#environment;
-    overload.reads.countRequest(this.#connection);
+    this.#overload.reads.countRequest(this.#connection);
     if (this.#isFlood || this.#isClosed) return false;
     this.#totalStreams += 1;
     // Reset before Node.js announced it: it only has to be logged.
@@ -122,7 +117,7 @@ export class Http2Connection implements ConnectionProtocol {
       this.#countReset();
       return true;
     }
-    const release = overload.tryOpenStream(caller);
+    const release = this.#overload.tryOpenStream(caller);
     if (release === undefined) {
       this.#refuse(stream);
       return false;
@@ -206,7 +201,7 @@ export class Http2Connection implements ConnectionProtocol {
   }
 
   #checkSession(now: number): void {
-    const { limits } = this.#environment;
+    const limits = this.#limits;
     this.#recentResets = Math.max(0, this.#recentResets - RESET_REFILL_PER_SECOND);
     const allowed =
       EXCESS_BYTES_BURST +
@@ -255,7 +250,7 @@ export class Http2Connection implements ConnectionProtocol {
   /** Closes the connection of a session that has ended: at once after a failure, after the last response otherwise. */
   #checkDestroyed(now: number): void {
     this.#destroyedAt ??= now;
-    const lingerMs = this.#session.closed ? this.#environment.limits.responseMs : FAILED_LINGER_MS;
+    const lingerMs = this.#session.closed ? this.#limits.responseMs : FAILED_LINGER_MS;
     if (now - this.#destroyedAt >= lingerMs) this.#socket.destroy();
   }
 
@@ -278,12 +273,12 @@ export class Http2Connection implements ConnectionProtocol {
     const isComplete = stream.headersSent && stream.writableEnded;
     const waiting = Math.max(stream.writableLength, Number(isComplete));
     if (waiting === 0 && open.sendDeadline === undefined) return;
-    open.sendDeadline ??= new SendDeadline(this.#environment.limits);
+    open.sendDeadline ??= new SendDeadline(this.#limits);
     const flushed = countFlushedChunks(stream);
     const isSent = (waited: number, flushedBefore: number): boolean =>
       !stream.writableEnded && (waiting < waited || flushed > flushedBefore);
     if (!open.sendDeadline.isOver(now, waiting, flushed, isSent)) return;
-    this.#environment.overload.countOverdueStream();
+    this.#overload.countOverdueStream();
     stream.close(stream.state.localClose === 1 ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
   }
 }

@@ -14,7 +14,7 @@ import { identifyCaller } from "../request/caller.js";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
 import { shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
-import { type Http1Options, Http1Server } from "./http1-server.js";
+import { Http1Server, type HttpProtocolError } from "./http1-server.js";
 import { Http2Connection, SESSION_ERROR_CODES } from "./http2-connection.js";
 import { deferSessionEnd, grantContinue, serveInTurn } from "./http2-session.js";
 
@@ -53,7 +53,7 @@ export interface HttpSocketListenerOptions {
   /**
    * Called once for a connection whose input is invalid or late, and which ends. Over HTTP/1.1 it returns the response.
    */
-  onProtocolError: Http1Options["onProtocolError"];
+  onProtocolError(protocolError: HttpProtocolError, socket: Socket): string;
   /** Returns the identity of the caller of a request, given the address of its peer. */
   identifyCaller(address: string | undefined, headers: IncomingHttpHeaders): string;
 }
@@ -138,11 +138,12 @@ export class HttpSocketListener {
 
   #startSession(connection: Connection): void {
     const { socket } = connection;
+    const { limits, overload } = this.#options;
     // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
     socket.allowHalfOpen = false;
     const adopt = (session: ServerHttp2Session): void => {
       deferSessionEnd(session);
-      const protocol = new Http2Connection(session, connection, this.#options);
+      const protocol = new Http2Connection(session, connection, limits, overload);
       connection.protocol = protocol;
       if (this.#closed !== undefined) protocol.closeGracefully();
       // The headers in their flat form are not in Node's types.

@@ -41,18 +41,11 @@ export type AccessLog = (entry: AccessLogEntry, reason: ErrorReason | "") => voi
 
 /** Traces calls of operations, for example as spans. */
 export interface RequestTracer {
-  /** Starts the trace of a call; undefined if the call is not sampled. */
-  startTrace(call: TracedRequest): RequestSpan | undefined;
-}
-
-export interface TracedRequest {
-  readonly protocol: Protocol;
-  /** Full name of service and method. */
-  readonly operation: string;
-  /** May carry the trace context of the caller. */
-  readonly headers: IncomingHttpHeaders;
-  /** On the clock of `performance.now()`. */
-  readonly startedAt: number;
+  /**
+   * Starts the trace of a call; undefined if the call is not sampled. Its headers may carry the trace context of the
+   * caller.
+   */
+  startTrace(call: Pick<RequestContext, "protocol" | "operation" | "headers" | "startedAt">): RequestSpan | undefined;
 }
 
 export interface RequestSpan {
@@ -96,7 +89,7 @@ export interface RequestContextOptions {
  * The state of one request, which is also the call context of its operation and its entry in the access log. Its
  * getters create what few requests need on first access, at no cost for the others.
  */
-export class RequestContext implements CallContext, TracedRequest, AccessLogEntry {
+export class RequestContext implements CallContext, AccessLogEntry {
   protocol: Protocol = "rest";
   operation = "";
   code = "unknown";

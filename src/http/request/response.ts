@@ -223,13 +223,14 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
 }
 
 /** What Node's responses keep their state in, beneath their public methods. */
-interface ResponseState {
+export interface NodeResponseState {
   /** The head as it is sent; null before. */
   _header: string | null;
   _headerSent: boolean;
   /** Whether the response is complete. */
   finished: boolean;
   readonly _keepAliveTimeout: number;
+  readonly chunkedEncoding: boolean;
 }
 
 const readTurnTime = createTurnClock(() => Date.now());
@@ -255,7 +256,7 @@ export function trySendInOneWrite(res: ServerResponse, headerLines: string, body
   // A server that shuts down has set a header of its own.
   if (req.httpVersion !== "1.1" || res.hasHeader("connection")) return false;
   if (req.method !== "GET" && !(req.method === "POST" && req.complete)) return false;
-  const state = res as unknown as ResponseState;
+  const state = res as unknown as NodeResponseState;
   const { _header, _headerSent, finished, _keepAliveTimeout } = state;
   if (_header !== null || _headerSent !== false || finished !== false || !(_keepAliveTimeout >= 1000)) return false;
   const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(_keepAliveTimeout / 1000)}\r\n\r\n`;

@@ -28,15 +28,7 @@ import {
 import { buildCommonHeaders } from "../request/response-headers.js";
 import { recordConnectError, sendRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseTimeoutMs, toConnectHeaders } from "./rpc-headers.js";
-import { decodeQueryMessage, type MessageFormat, RequestMessages } from "./rpc-messages.js";
-
-/** Connect's handlers of one method. */
-interface ProtocolHandlers {
-  /** For the Connect protocol. */
-  readonly connect: UniversalHandler;
-  /** For gRPC and gRPC-Web. */
-  readonly grpc: UniversalHandler;
-}
+import { decodeQueryMessage, RequestMessages } from "./rpc-messages.js";
 
 const requestContextKey = createContextKey<RequestContext | undefined>(undefined);
 /** Whether the request of a call was valid so far that Connect called the interceptors. */
@@ -59,15 +51,16 @@ export function getRequestContext(values: ContextValues): RequestContext {
 
 /** Serves the path of one method: passes Node's request to Connect, and Connect's response to Node. */
 export class ConnectAdapter {
-  readonly #handlers: ProtocolHandlers;
+  readonly #handlers;
   readonly #errorDomain: string;
   readonly #isUnary: boolean;
   readonly #isStreaming: boolean;
   readonly #bodyLimits: BodyLimits & { readonly overload: OverloadManager };
   readonly #messages: RequestMessages;
 
+  /** @param handlers Connect's handlers of the method: for its own protocol, and for gRPC and gRPC-Web */
   constructor(
-    handlers: ProtocolHandlers,
+    handlers: { readonly connect: UniversalHandler; readonly grpc: UniversalHandler },
     {
       limits,
       draining,
@@ -176,7 +169,7 @@ export class ConnectAdapter {
     const isJson = /json/i.test(headers["content-type"] ?? "");
     if (this.#isStreaming) {
       const encoding = headers[handler === this.#handlers.grpc ? "grpc-encoding" : "connect-content-encoding"];
-      return { body: this.#readMessages(exchange, { isJson, encoding: encoding?.toString() }) };
+      return { body: this.#readMessages(exchange, isJson, encoding?.toString()) };
     }
     const { chunks, failure } = bufferedBody;
     if (failure === "overloaded") throw createBodyOverloadError();
@@ -185,26 +178,30 @@ export class ConnectAdapter {
       const parameters = new URL(toUrl(handler, query)).searchParams;
       const bytes = decodeQueryMessage(parameters);
       const encoding = parameters.get("compression");
-      if (bytes !== undefined) this.#messages.open(bytes, { isJson: parameters.get("encoding") === "json", encoding });
+      if (bytes !== undefined) this.#messages.open(bytes, parameters.get("encoding") === "json", encoding);
       return original;
     }
     const bytes = Buffer.concat(chunks);
     if (failure !== undefined || bytes.length > this.#bodyLimits.maxBytes) return original;
     if (handler === this.#handlers.connect && this.#isUnary) {
-      const message = this.#messages.open(bytes, { isJson, encoding: headers["content-encoding"] });
+      const message = this.#messages.open(bytes, isJson, headers["content-encoding"]);
       if (message === undefined || message === bytes) return original;
       return { body: toGenerator(message), uncompressedBytes: message.length };
     }
     const encoding = headers[handler === this.#handlers.grpc ? "grpc-encoding" : "connect-content-encoding"];
-    return { body: toGenerator(this.#messages.openEnvelopes(bytes, { isJson, encoding: encoding?.toString() })) };
+    return { body: toGenerator(this.#messages.openEnvelopes(bytes, isJson, encoding?.toString())) };
   }
 
   /** Yields the messages of a stream of requests. */
-  async *#readMessages(exchange: HttpExchange, format: MessageFormat): AsyncGenerator<Uint8Array> {
+  async *#readMessages(
+    exchange: HttpExchange,
+    isJson: boolean,
+    encoding: string | undefined,
+  ): AsyncGenerator<Uint8Array> {
     const limits = { ...this.#bodyLimits, remainingMs: readTimeoutMs(exchange) };
     for await (const bytes of readBody(exchange, limits)) {
       try {
-        yield this.#messages.openEnvelopes(Buffer.from(bytes), format, Number.POSITIVE_INFINITY);
+        yield this.#messages.openEnvelopes(Buffer.from(bytes), isJson, encoding, Number.POSITIVE_INFINITY);
       } catch (error) {
         throw toConnectError(exchange.context.recordFailure(error), this.#errorDomain, exchange.context);
       }

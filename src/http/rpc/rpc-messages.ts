@@ -5,13 +5,6 @@ import { assertBinaryLimits, assertJsonLimits } from "../codec/message-limits.js
 import type { BinaryWriter } from "../codec/write-binary.js";
 import { ENVELOPE_BYTES } from "../request/body.js";
 
-/** How the messages of a request are written. */
-export interface MessageFormat {
-  readonly isJson: boolean;
-  /** Compression of the messages whose envelope says that they are compressed, or of the message without an envelope. */
-  readonly encoding: string | null | undefined;
-}
-
 const COMPRESSED_FLAG = 1;
 
 const textDecoder = new TextDecoder();
@@ -48,16 +41,20 @@ export class RequestMessages {
   /**
    * Returns a message without its compression; undefined if it is not valid gzip or compressed otherwise, which is for
    * Connect to report.
+   * @param encoding compression of the message; none: it has none
    * @throws ServiceError INVALID_PARAMETER for one that holds too much
    */
-  open(bytes: Uint8Array, { isJson, encoding }: MessageFormat): Uint8Array | undefined {
+  open(bytes: Uint8Array, isJson: boolean, encoding: string | null | undefined): Uint8Array | undefined {
     const message = this.#decompress(bytes, encoding ?? "identity");
     if (message !== undefined) (isJson ? assertJsonLimits : assertBinaryLimits)(this.#schema, message);
     return message;
   }
 
-  /** The same for the messages at the start of a body, each in its envelope: as many as Connect may read. */
-  openEnvelopes(body: Buffer, format: MessageFormat, maxMessages = MAX_READ_MESSAGES): Buffer {
+  /**
+   * The same for the messages at the start of a body, each in its envelope: as many as Connect may read.
+   * @param encoding compression of the messages whose envelope says that they are compressed
+   */
+  openEnvelopes(body: Buffer, isJson: boolean, encoding: string | undefined, maxMessages = MAX_READ_MESSAGES): Buffer {
     const parts: Buffer[] = [];
     let start = 0;
     for (let i = 0; i < maxMessages && body.length - start >= ENVELOPE_BYTES; i++) {
@@ -65,9 +62,8 @@ export class RequestMessages {
       if (end > body.length) break;
       const flags = body[start] ?? 0;
       const isCompressed = (flags & COMPRESSED_FLAG) !== 0;
-      const encoding = isCompressed ? (format.encoding ?? "unknown") : "identity";
       const bytes = body.subarray(start + ENVELOPE_BYTES, end);
-      const message = this.open(bytes, { ...format, encoding });
+      const message = this.open(bytes, isJson, isCompressed ? (encoding ?? "unknown") : "identity");
       const isUnchanged = message === undefined || message === bytes;
       parts.push(isUnchanged ? body.subarray(start, end) : envelop(flags ^ COMPRESSED_FLAG, message));
       start = end;

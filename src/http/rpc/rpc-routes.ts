@@ -43,15 +43,11 @@ export interface RpcRoutesOptions {
   readonly fastPaths: boolean;
 }
 
-/** The routes of services over gRPC, gRPC-Web and Connect. */
-export interface RpcRoutes {
-  readonly byPath: ReadonlyMap<string, HttpRoute>;
-  /** The unary methods by path, which the gRPC fast path serves before there is a request. */
-  readonly unaryMethods: ReadonlyMap<string, UnaryMethod>;
-}
-
-/** Creates the routes of services, with gRPC health checking and reflection. */
-export function createRpcRoutes(services: readonly MountedService[], options: RpcRoutesOptions): RpcRoutes {
+/**
+ * Creates the routes of services over gRPC, gRPC-Web and Connect, with gRPC health checking and reflection.
+ * @returns also the unary methods by path, which the gRPC fast path serves before there is a request
+ */
+export function createRpcRoutes(services: readonly MountedService[], options: RpcRoutesOptions) {
   const { draining, places } = options;
   const descriptors = [...services.map(({ service }) => service), Health, ServerReflection, ServerReflectionAlpha];
   const serviceNames = descriptors.map(({ typeName }) => typeName);
@@ -134,7 +130,7 @@ class RpcRoutesBuilder {
     }
   }
 
-  build(): RpcRoutes {
+  build() {
     const grpcByPath = new Map(this.#grpc.handlers.map((handler) => [handler.requestPath, handler]));
     const byPath = new Map<string, HttpRoute>();
     for (const connect of this.#connect.handlers) {

@@ -1,12 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { HttpResponse } from "../request/request-context.js";
-
-/** What Node's responses keep their state in, beneath their public methods. */
-interface ResponseState {
-  readonly _headerSent: boolean;
-  readonly chunkedEncoding: boolean;
-}
+import type { NodeResponseState } from "../request/response.js";
 
 /** Key of the number of chunks that the caller of a stream has taken. A property: a WeakMap would cost more. */
 const FLUSHED_CHUNKS = Symbol("flushed chunks");
@@ -43,7 +38,7 @@ function tryWriteInOnePiece(res: ServerResponse, chunk: string, onFlushed: () =>
   const { socket } = res;
   // A chunk of no bytes would end the response.
   if (chunk === "" || !socket?.writable || socket.writableLength > 0) return false;
-  const { _headerSent, chunkedEncoding } = res as unknown as ResponseState;
+  const { _headerSent, chunkedEncoding } = res as unknown as NodeResponseState;
   if (_headerSent !== true || chunkedEncoding !== true || res.writableLength > 0 || res.writableEnded) return false;
   const bytes = Buffer.byteLength(chunk);
   const text = `${bytes.toString(16)}\r\n${chunk}\r\n`;
