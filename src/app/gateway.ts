@@ -145,23 +145,21 @@ type Parts = Awaited<ReturnType<typeof composeParts>>;
 type Quotas = Readonly<Record<"requests" | "batchQuotes", FairQuota>>;
 type MetricsListener = ReturnType<typeof composeMetricsListener>;
 
-interface GatewayParts {
-  readonly config: Config;
-  readonly logger: Logger;
-  readonly tracing: Tracing | undefined;
-  readonly parts: Parts;
-  readonly server: HttpServer;
-  readonly metricsListener: MetricsListener;
-  /** Aborted when the service stops. */
-  readonly draining: AbortController;
-  readonly onChainsChecked: GatewayOptions["onChainsChecked"];
-}
-
 /** The service in this process. */
 class ComposedGateway implements Gateway {
-  readonly #gateway: GatewayParts;
+  readonly #gateway;
 
-  constructor(gateway: GatewayParts) {
+  constructor(gateway: {
+    readonly config: Config;
+    readonly logger: Logger;
+    readonly tracing: Tracing | undefined;
+    readonly parts: Parts;
+    readonly server: HttpServer;
+    readonly metricsListener: MetricsListener;
+    /** Aborted when the service stops. */
+    readonly draining: AbortController;
+    readonly onChainsChecked: GatewayOptions["onChainsChecked"];
+  }) {
     this.#gateway = gateway;
   }
 
@@ -329,7 +327,10 @@ function composeDocuments(
     dependencies,
     parts,
     extendDocuments,
-  }: Pick<GatewayParts, "config" | "logger" | "parts"> & {
+  }: {
+    readonly config: Config;
+    readonly logger: Logger;
+    readonly parts: Parts;
     readonly metrics: Metrics;
     readonly dependencies: ReturnType<typeof createDependencyMonitor>;
     readonly extendDocuments: GatewayOptions["extendDocuments"];

@@ -26,22 +26,22 @@ import { MAX_WATCHED_TARGETS } from "../transfers/watch/transfer-watcher.js";
 import { MAX_TRANSFERS_PER_TRANSACTION } from "../transfers/watch/watch-lookups.js";
 import { INITIAL_TRANSFER_COUNT } from "../transfers/watch/watched-accounts.js";
 
-/** A limit of one process, as Markdown. docs/limits.md is generated from the table by `npm run docs:limits`. */
-export interface Limit {
-  readonly name: string;
-  readonly value: string;
-  /** What happens beyond the limit. */
-  readonly effect: string;
-  readonly metrics?: readonly string[];
-}
-
 const HALF = "at most half for one caller";
 const DEFAULTS = loadConfig({});
 
-/** The limits by group; first those that callers meet. */
+/**
+ * The limits of one process by group, as Markdown; first those that callers meet. docs/limits.md is generated from the table
+ * by `npm run docs:limits`.
+ */
 export const LIMITS: readonly {
   readonly title: string;
-  readonly limits: readonly Limit[];
+  readonly limits: readonly {
+    readonly name: string;
+    readonly value: string;
+    /** What happens beyond the limit. */
+    readonly effect: string;
+    readonly metrics?: readonly string[];
+  }[];
 }[] = [
   {
     title: "What callers meet",
