@@ -1,13 +1,5 @@
 import { MAX_PRICE_AGE_MS, type PriceDocument, type PriceSource } from "./price-source.js";
 
-/** How the price of a token in the preferred source compares with the next source that has one. */
-export interface PriceComparison {
-  /** Upper-case symbol of the token. */
-  readonly token: string;
-  /** Difference relative to the other source's price: 0.02 is 2 %. */
-  readonly difference: number;
-}
-
 export interface DistrustEvent {
   readonly source: PriceSource["name"];
   readonly token: string;
@@ -77,8 +69,11 @@ export class PriceJudge {
     return [...this.#distrusted.keys()];
   }
 
-  /** Compares all tokens of which two sources have a price now. */
-  compare(): readonly PriceComparison[] {
+  /**
+   * Compares the prices of all tokens of which two sources have one now.
+   * @returns upper-case symbol, and difference of the preferred price relative to that of the other source: 0.02 is 2 %
+   */
+  compare() {
     return [...this.#listKeys()].flatMap((token) => {
       const pair = this.#findPair(token);
       return pair === undefined ? [] : [{ token, difference: relativeDifference(pair.preferred.usd, pair.other.usd) }];

@@ -69,17 +69,6 @@ export function upperCaseSymbols(prices: ReadonlyMap<string, number>): ReadonlyM
   return new Map([...prices].map(([symbol, price]) => [symbol.toUpperCase(), price]));
 }
 
-export interface PriceSourceOptions {
-  readonly name: PriceSource["name"];
-  /** Upper-case symbols of the tokens that the source prices; absent: what it prices is only known from its document. */
-  readonly symbols?: ReadonlySet<string>;
-  readonly cache: Pick<StaleWhileRevalidateCache<PriceDocument>, "get" | "peek" | "peekStale" | "health">;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
-}
-
 /**
  * Interval of background reads that only serve to compare prices. The first one comes after it: a short-lived process makes
  * none.
@@ -89,26 +78,30 @@ export const PRICE_COMPARISON_INTERVAL_MS = 60_000;
 /** One of the sources from which prices come, and its newest document. */
 export class PriceSource {
   readonly name: "ASSETS" | "CHAINLINK";
-  readonly #symbols: ReadonlySet<string> | undefined;
-  readonly #cache: PriceSourceOptions["cache"];
-  readonly #now: () => number;
-  readonly #monotonicNow: () => number;
+  readonly #options;
   #newest: { readonly entry: CacheEntry<PriceDocument>; readonly document: LoadedPriceDocument } | undefined;
   #previous: LoadedPriceDocument | undefined;
   #backgroundAt: number | undefined;
   #hasGivenUp = false;
 
-  constructor({ name, symbols, cache, now, monotonicNow }: PriceSourceOptions) {
-    this.name = name;
-    this.#symbols = symbols;
-    this.#cache = cache;
-    this.#now = now;
-    this.#monotonicNow = monotonicNow;
+  constructor(options: {
+    readonly name: PriceSource["name"];
+    /** Upper-case symbols of the tokens that the source prices; absent: what it prices is only known from its document. */
+    readonly symbols?: ReadonlySet<string>;
+    readonly cache: Pick<StaleWhileRevalidateCache<PriceDocument>, "get" | "peek" | "peekStale" | "health">;
+    /** Milliseconds since 1970. */
+    readonly now: () => number;
+    /** Milliseconds on a monotonic clock. */
+    readonly monotonicNow: () => number;
+  }) {
+    this.name = options.name;
+    this.#options = options;
   }
 
   /** Returns whether the source can have a price of a token, by upper-case symbol. */
   mayPrice(key: string): boolean {
-    return this.#symbols === undefined || this.#symbols.has(key);
+    const { symbols } = this.#options;
+    return symbols === undefined || symbols.has(key);
   }
 
   /**
@@ -116,23 +109,23 @@ export class PriceSource {
    * @returns whether no caller has to wait: it is loaded, or cannot be at present
    */
   refresh(): boolean {
-    const entry = this.#cache.peek();
+    const entry = this.#options.cache.peek();
     if (entry !== undefined) this.#accept(entry);
-    return entry !== undefined || this.#hasGivenUp || this.#cache.health().state === "failing";
+    return entry !== undefined || this.#hasGivenUp || this.#options.cache.health().state === "failing";
   }
 
   /** Loads the document at most once a minute, while nobody waits for it. */
   refreshInBackground(): void {
-    const time = this.#monotonicNow();
+    const time = this.#options.monotonicNow();
     this.#backgroundAt ??= time + PRICE_COMPARISON_INTERVAL_MS;
     if (time < this.#backgroundAt) return;
     this.#backgroundAt = time + PRICE_COMPARISON_INTERVAL_MS;
-    this.#cache.peek();
+    this.#options.cache.peek();
   }
 
   /** Waits until the document is loaded; getDocument() accepts it, where its caller can judge it. Does not throw. */
   async load(): Promise<void> {
-    await this.#cache.get().then(
+    await this.#options.cache.get().then(
       () => {
         this.#hasGivenUp = false;
       },
@@ -142,7 +135,7 @@ export class PriceSource {
 
   /** Returns the newest document, the same object until there is a newer one; undefined: none has been loaded. */
   getDocument(): LoadedPriceDocument | undefined {
-    const entry = this.#cache.peekStale();
+    const entry = this.#options.cache.peekStale();
     if (entry !== undefined) this.#accept(entry);
     return this.#newest?.document;
   }
@@ -171,7 +164,7 @@ export class PriceSource {
   getUpdatedAt(key: string, document: LoadedPriceDocument): number {
     const { updatedAt, timestamp, usedSince } = document;
     // A document from the future cannot tell.
-    return updatedAt?.get(key) ?? (timestamp <= this.#now() ? timestamp : usedSince);
+    return updatedAt?.get(key) ?? (timestamp <= this.#options.now() ? timestamp : usedSince);
   }
 
   /** Stops waiting for the document until it is loaded: it takes too long. */
@@ -184,9 +177,9 @@ export class PriceSource {
     // A load-balanced host may return an older document after a newer one. A timestamp in the future does not count.
     const newestTimestamp = this.#newest?.entry.value.timestamp ?? 0;
     const isOlder = this.#newest !== undefined && entry.value.timestamp < newestTimestamp;
-    if (isOlder && newestTimestamp <= this.#now()) return;
+    if (isOlder && newestTimestamp <= this.#options.now()) return;
     this.#previous = this.#newest?.document;
-    this.#newest = { entry, document: { ...entry.value, readAt: entry.readAt, usedSince: this.#now() } };
+    this.#newest = { entry, document: { ...entry.value, readAt: entry.readAt, usedSince: this.#options.now() } };
     this.#hasGivenUp = false;
   }
 
@@ -195,6 +188,6 @@ export class PriceSource {
    * may have turned out to be wrong since the read.
    */
   #getAgeMs({ timestamp, readAt }: LoadedPriceDocument): number {
-    return Math.max(this.#now() - timestamp, this.#monotonicNow() - readAt);
+    return Math.max(this.#options.now() - timestamp, this.#options.monotonicNow() - readAt);
   }
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from "../errors.js";
 import { withTimeoutOrFallback } from "../resilience/abort-scope.js";
-import { type DistrustEvent, type PriceComparison, PriceJudge } from "./price-comparison.js";
+import { type DistrustEvent, PriceJudge } from "./price-comparison.js";
 import { type PriceSource, upperCaseSymbols } from "./price-source.js";
 
 /** Token prices at one time. */
@@ -123,12 +123,11 @@ export class ComparedTokenPrices implements TokenPrices {
     return (await this.getTable([symbol])).getUsdPrice(symbol);
   }
 
-  /** Compares the sources with each other. Reads nothing. */
-  compareSources(): {
-    readonly comparisons: readonly PriceComparison[];
-    /** Upper-case symbols of the tokens about which the preferred source is not believed. */
-    readonly distrustedTokens: readonly string[];
-  } {
+  /**
+   * Compares the sources with each other. Reads nothing.
+   * @returns also the upper-case symbols of the tokens about which the preferred source is not believed
+   */
+  compareSources() {
     // A document that is compared without being judged would hide its jumps from the next one.
     this.#getNewestTable();
     return { comparisons: this.#judge.compare(), distrustedTokens: this.#judge.listDistrusted() };

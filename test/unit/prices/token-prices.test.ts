@@ -4,7 +4,6 @@ import {
   getPriceSourceHealth,
   type PriceDocument,
   PriceSource,
-  type PriceSourceOptions,
   parsePriceDocument,
 } from "../../../src/prices/price-source.js";
 import { ComparedTokenPrices } from "../../../src/prices/token-prices.js";
@@ -12,7 +11,7 @@ import type { CacheEntry } from "../../../src/resilience/stale-while-revalidate.
 
 const NOW = 1_795_000_000_000;
 
-type PriceCache = PriceSourceOptions["cache"];
+type PriceCache = ConstructorParameters<typeof PriceSource>[0]["cache"];
 
 const health = () => ({ state: "unknown", ageMs: undefined }) as const;
 
