@@ -1,10 +1,7 @@
 import { Agent } from "../resilience/http-client/undici.js";
+import type { Requester } from "../resilience/waiters.js";
 import type { ChainClient } from "./chain-client.js";
-import {
-  type CustomEndpointCaller,
-  CustomEndpoints,
-  type CustomEndpointsOptions,
-} from "./custom-endpoints/custom-endpoints.js";
+import { CustomEndpoints, type CustomEndpointsOptions } from "./custom-endpoints/custom-endpoints.js";
 import type { CustomUrlPolicy, SsrfGuardOptions } from "./custom-endpoints/ssrf-guard.js";
 import type { BudgetOutcome } from "./endpoints/call-budget.js";
 import type { EndpointFailure, EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
@@ -149,9 +146,9 @@ export class ChainClients {
     network: string,
     customUrls: ReadonlyMap<string, string>,
     work: (chains: NetworkChainClients) => Promise<T>,
-    caller: CustomEndpointCaller,
+    requester: Requester,
   ): Promise<T> {
-    const session = this.#customEndpoints.startSession(caller);
+    const session = this.#customEndpoints.startSession(requester);
     const opened = new Map<string, ChainClient>();
     const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
       const { chainId } = this.#getChain(network, slug);

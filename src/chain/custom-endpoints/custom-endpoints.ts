@@ -1,3 +1,4 @@
+import type { LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import type { buildConnector as BuildConnector } from "undici";
 import { ServiceError } from "../../errors.js";
@@ -6,27 +7,14 @@ import { monotonicNow } from "../../resilience/clock.js";
 import { FairQuota } from "../../resilience/fair-quota.js";
 import { Agent, buildConnector } from "../../resilience/http-client/undici.js";
 import { UpstreamError } from "../../resilience/http-client/upstream-error.js";
+import type { Requester } from "../../resilience/waiters.js";
 import { type ChainClient, createChainClient, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import { Endpoint, type EndpointFailure, type EndpointRequestObserver } from "../endpoints/endpoint.js";
 import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
 import { readLogs } from "../endpoints/log-reader.js";
 import { openResponseMemory } from "../endpoints/upstream-budget.js";
 import { type CustomHost, CustomHostLimits } from "./host-limits.js";
-import {
-  type ResolvedAddress,
-  removeBrackets,
-  resolveHost,
-  type SsrfGuardOptions,
-  validateCustomUrl,
-} from "./ssrf-guard.js";
-
-/** The caller that names an endpoint. */
-export interface CustomEndpointCaller {
-  /** Key that tells callers apart. */
-  readonly caller: string;
-  /** Aborts when the caller has left. */
-  readonly signal: AbortSignal;
-}
+import { removeBrackets, resolveHost, type SsrfGuardOptions, validateCustomUrl } from "./ssrf-guard.js";
 
 export interface CustomEndpointsOptions extends SsrfGuardOptions {
   /** How many custom endpoints may be open. */
@@ -70,8 +58,8 @@ export class CustomEndpoints {
   }
 
   /** Starts a session: the endpoints that one call names. They share connections with one another and with no other call. */
-  startSession(caller: CustomEndpointCaller): CustomEndpointSession {
-    return new CustomEndpointSession(this, caller);
+  startSession(requester: Requester): CustomEndpointSession {
+    return new CustomEndpointSession(this, requester);
   }
 
   /** Returns the number of open endpoints. */
@@ -94,18 +82,18 @@ export class CustomEndpoints {
 
 class CustomEndpointSession {
   readonly #endpoints: CustomEndpoints;
-  readonly #caller: CustomEndpointCaller;
+  readonly #requester: Requester;
   readonly #closing = new AbortController();
   readonly #slots: (() => void)[] = [];
   /** Lookups of this session: one per host, however many chains it serves. */
-  readonly #lookups = new Map<string, Promise<readonly ResolvedAddress[]>>();
+  readonly #lookups = new Map<string, Promise<readonly LookupAddress[]>>();
   /** The only addresses that may be connected to, by host name. */
-  readonly #validated = new Map<string, readonly ResolvedAddress[]>();
+  readonly #validated = new Map<string, readonly LookupAddress[]>();
   readonly #dispatcher: Agent;
 
-  constructor(endpoints: CustomEndpoints, caller: CustomEndpointCaller) {
+  constructor(endpoints: CustomEndpoints, requester: Requester) {
     this.#endpoints = endpoints;
-    this.#caller = caller;
+    this.#requester = requester;
     this.#dispatcher = new Agent({
       connect: this.#createConnector(),
       connections: MAX_CONNECTIONS_PER_ORIGIN,
@@ -130,7 +118,7 @@ class CustomEndpointSession {
     url: string,
   ): Promise<ChainClient> {
     const { slug, chainId, onEndpointRequest } = chain;
-    const { caller, signal } = this.#caller;
+    const { caller, signal } = this.#requester;
     const { options, hostLimits, responseMemory } = this.#endpoints;
     const field = `rpcUrl[${slug}]`;
     const startedAt = monotonicNow();
@@ -169,7 +157,7 @@ class CustomEndpointSession {
     for (const release of this.#slots.splice(0)) release();
   }
 
-  readonly #resolveOnce = (name: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> => {
+  readonly #resolveOnce = (name: string, signal: AbortSignal): Promise<readonly LookupAddress[]> => {
     const lookup = this.#lookups.get(name) ?? (this.#endpoints.options.resolveHost ?? resolveHost)(name, signal);
     this.#lookups.set(name, lookup);
     return lookup;
@@ -197,7 +185,7 @@ class CustomEndpointSession {
           callback(...result);
         });
       this.#endpoints.hostLimits
-        .acquireConnection(this.#caller.caller, this.#toHost(options.hostname), this.#closing.signal)
+        .acquireConnection(this.#requester.caller, this.#toHost(options.hostname), this.#closing.signal)
         .then(connectWithin, (error: Error) => callback(error, null));
     };
   }

@@ -1,14 +1,10 @@
+import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import { parseUrl } from "../parse-url.js";
-
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
 
 /** What `rpcUrl[...]` may name: public addresses only, any address (for development), or nothing. */
 export type CustomUrlPolicy = "public" | "any" | "off";
@@ -21,7 +17,7 @@ export interface SsrfGuardOptions {
   /** Allowed ports of a public URL. */
   readonly allowedPorts?: readonly number[] | undefined;
   /** Returns all addresses of a host name. */
-  readonly resolveHost?: (host: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>;
+  readonly resolveHost?: (host: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>;
   /** Returns the addresses of this machine. */
   readonly listLocalAddresses?: () => readonly string[];
 }
@@ -55,7 +51,7 @@ export async function validateCustomUrl(
   url: string,
   options: SsrfGuardOptions,
   request: { readonly field: string; readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<{ readonly href: string; readonly addresses: readonly ResolvedAddress[] | undefined }> {
+): Promise<{ readonly href: string; readonly addresses: readonly LookupAddress[] | undefined }> {
   const { policy, allowedPorts = DEFAULT_CUSTOM_URL_PORTS } = options;
   const forbidden = (): ServiceError =>
     new ServiceError("RPC_URL_FORBIDDEN", describePolicy(policy, allowedPorts), { field: request.field });
@@ -86,7 +82,7 @@ async function findAddresses(
   host: string,
   { resolveHost: resolve = resolveHost }: SsrfGuardOptions,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<readonly ResolvedAddress[]> {
+): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family }];
   const lastLabel = host.slice(host.lastIndexOf(".") + 1);
@@ -102,7 +98,7 @@ async function findAddresses(
 }
 
 /** Returns whether all addresses are global unicast by their number, and none of them is this machine's. */
-async function arePublicAddresses(addresses: readonly ResolvedAddress[], local: readonly string[]): Promise<boolean> {
+async function arePublicAddresses(addresses: readonly LookupAddress[], local: readonly string[]): Promise<boolean> {
   // Loaded on first use: few operators admit custom endpoints.
   const { default: ipaddr } = await import("ipaddr.js");
   // IPv4 in IPv6, NAT64, link-local and private ranges are all outside the only global unicast range of IPv6.
@@ -123,7 +119,7 @@ async function arePublicAddresses(addresses: readonly ResolvedAddress[], local: 
  * private names.
  * @returns an empty list when the name has no address or no name server responds
  */
-export async function resolveHost(name: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
+export async function resolveHost(name: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
   signal.throwIfAborted();
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   const cancel = (): void => resolver.cancel();

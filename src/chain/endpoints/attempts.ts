@@ -16,8 +16,16 @@ export interface AttemptPolicy {
   /** Returns whether an endpoint is good enough for a hedge. */
   readonly isHealthy: (endpoint: Endpoint) => boolean;
   readonly onFailure: (endpoint: Endpoint, method: string, error: string) => void;
-  /** Records what the outcomes of a request that began at a time tell about an endpoint. */
-  readonly onOutcomes: (endpoint: Endpoint, answered: AnsweredCalls) => void;
+  /**
+   * Records what the outcomes of calls tell about an endpoint.
+   * @param sentAt milliseconds on the monotonic clock
+   */
+  readonly onOutcomes: (
+    endpoint: Endpoint,
+    calls: readonly RpcCall[],
+    outcomes: readonly RpcCallResult[],
+    sentAt: number,
+  ) => void;
   /** Returns whether the newest block of an endpoint is too old. */
   readonly isStalled: (endpoint: Endpoint) => boolean;
   /** Once it aborts, nothing is retried and no failure counts. */
@@ -29,13 +37,6 @@ export interface AttemptPolicy {
   /** Returns a random number from 0 up to 1. */
   readonly random: () => number;
   readonly sleep: Sleep;
-}
-
-/** Calls, their outcomes, and when they were sent, in milliseconds on the monotonic clock. */
-export interface AnsweredCalls {
-  readonly calls: readonly RpcCall[];
-  readonly outcomes: readonly RpcCallResult[];
-  readonly sentAt: number;
 }
 
 /**
@@ -52,14 +53,6 @@ interface Attempt {
   readonly ageMs: () => number;
   /** Never rejects. */
   readonly result: Promise<{ readonly outcomes: readonly RpcCallResult[] } | { readonly error: unknown }>;
-}
-
-/** The next attempt, unless an attempt that is running ends before it has lasted that long. */
-interface NextAttempt {
-  readonly endpoint: Endpoint;
-  readonly beside: Attempt;
-  readonly afterMs: number;
-  readonly purpose: "hedge" | "late";
 }
 
 /** Attempts of one request, the hedge included. One attempt is one HTTP request where the endpoint accepts batches. */
@@ -221,18 +214,23 @@ export class Attempts {
     return first;
   }
 
-  /** Returns the attempt that is due next although others are running; undefined: none. */
-  #planNext(): NextAttempt | undefined {
+  /**
+   * Returns the attempt that is due next although others are running, unless that beside which it begins ends before it has
+   * lasted that long; undefined: none.
+   */
+  #planNext() {
     const { listCandidates, isHealthy, requestTimeoutMs, now } = this.#policy;
     const [first] = this.#running;
     const latest = this.#running.at(-1);
     if (first === undefined || latest === undefined) return undefined;
+    const late = (endpoint: Endpoint, afterMs: number) =>
+      ({ endpoint, beside: latest, afterMs, purpose: "late" }) as const;
     const candidates = listCandidates();
     const untried =
       this.#remainingAttempts > 0 ? candidates.filter((candidate) => !this.#countByEndpoint.has(candidate)) : [];
     if (this.#isSearch) {
       const afterMs = SEARCH_PATIENCE_MS + (latest.endpoint.breaker.latencyP95Ms() ?? 0);
-      return untried[0] && { endpoint: untried[0], beside: latest, afterMs, purpose: "late" };
+      return untried[0] && late(untried[0], afterMs);
     }
     const peer = this.#hasHedged ? undefined : untried.find(isHealthy);
     if (peer !== undefined) {
@@ -240,17 +238,17 @@ export class Attempts {
         peerLatencyMs: peer.breaker.latencyP95Ms(),
         requestTimeoutMs,
       });
-      return { endpoint: peer, beside: first, afterMs, purpose: "hedge" };
+      return { endpoint: peer, beside: first, afterMs, purpose: "hedge" } as const;
     }
     const patienceMs = computePatienceMs(latest.endpoint);
-    if (untried[0] !== undefined) return { endpoint: untried[0], beside: latest, afterMs: patienceMs, purpose: "late" };
+    if (untried[0] !== undefined) return late(untried[0], patienceMs);
     const mayRepeat = this.#remainingRepeats > 0 && this.#stalledOutcomes === undefined;
     const repeated = mayRepeat ? this.#findLeastAsked(candidates) : undefined;
     const repeatMs = Math.max(patienceMs, MIN_REPEAT_MS, requestTimeoutMs / (MAX_REPEATS + 1));
     // An attempt that could not get half of the usual time would be in vain.
     const remainingMs = requestTimeoutMs - (now() - this.#startedAt);
     if (repeated === undefined || repeatMs * 1.5 > remainingMs) return undefined;
-    return { endpoint: repeated, beside: latest, afterMs: repeatMs, purpose: "late" };
+    return late(repeated, repeatMs);
   }
 
   #findLeastAsked(candidates: readonly Endpoint[]): Endpoint | undefined {
@@ -289,7 +287,7 @@ export class Attempts {
 
   #recordSuccess(attempt: Attempt, outcomes: readonly RpcCallResult[]): void {
     const { onOutcomes } = this.#policy;
-    onOutcomes(attempt.endpoint, { calls: this.#calls, outcomes, sentAt: attempt.sentAt });
+    onOutcomes(attempt.endpoint, this.#calls, outcomes, attempt.sentAt);
     attempt.health.recordSuccess(this.#isSearch ? undefined : Math.max(0, attempt.ageMs()));
     if (this.#isBehindOthers(attempt.endpoint)) {
       this.#exhausted.add(attempt.endpoint);

@@ -24,14 +24,7 @@ import {
   STATE_SOURCE,
 } from "../heads/head-tracker.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/rpc-codec.js";
-import {
-  type AnsweredCalls,
-  type AttemptPolicy,
-  Attempts,
-  computePatienceMs,
-  type Sleep,
-  startRequestedCooldown,
-} from "./attempts.js";
+import { type AttemptPolicy, Attempts, computePatienceMs, type Sleep, startRequestedCooldown } from "./attempts.js";
 import { type BudgetOutcome, EndpointCallBudget } from "./call-budget.js";
 import { Endpoint, type EndpointFailure, type EndpointRequestObserver } from "./endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
@@ -167,7 +160,7 @@ export class EndpointPool {
       listCandidates: () => this.listCandidates(),
       isHealthy: (endpoint) => this.#isHealthy(endpoint),
       onFailure: ({ name }, method, error) => onFailure({ chain: slug, endpoint: name, method, error }),
-      onOutcomes: (endpoint, answered) => this.#recordHeads(endpoint, answered),
+      onOutcomes: (endpoint, calls, outcomes, sentAt) => this.#recordHeads(endpoint, calls, outcomes, sentAt),
       isStalled: ({ name }) => this.heads.isStalled(name),
       closing,
       requestTimeoutMs: callerTimeoutMs * REQUEST_TIME_SHARE,
@@ -318,7 +311,12 @@ export class EndpointPool {
   }
 
   /** Records the heads that results tell. */
-  #recordHeads({ name }: Endpoint, { calls, outcomes, sentAt }: AnsweredCalls): void {
+  #recordHeads(
+    { name }: Endpoint,
+    calls: readonly RpcCall[],
+    outcomes: readonly RpcCallResult[],
+    sentAt: number,
+  ): void {
     for (const [index, call] of calls.entries()) {
       const isLatest = call.method === LATEST_BLOCK_CALL.method && call.params[0] === LATEST_BLOCK_CALL.params[0];
       const parse = call.parseHead ?? (isLatest ? parseHead : undefined);

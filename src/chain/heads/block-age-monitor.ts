@@ -10,15 +10,6 @@ export interface StallEvent {
   readonly block: StalledBlock | undefined;
 }
 
-export interface BlockAgeMonitorOptions {
-  /** The chains that have a limit, by network and slug. */
-  readonly limits: Readonly<Record<string, ReadonlyMap<string, StallCriteria>>>;
-  readonly clocks: Clocks;
-  readonly onStall?: (event: StallEvent) => void;
-  /** Called when the clock turns out to be wrong, or to be right again; at most once a minute. */
-  readonly onClock?: (estimate: ClockEstimate) => void;
-}
-
 interface MonitoredChain {
   readonly network: string;
   readonly chain: string;
@@ -31,17 +22,22 @@ const MIN_CLOCK_REPORT_INTERVAL_MS = 60_000;
 /** Knows which chains are stalled, and whether this machine's clock is to blame if they seem to be. */
 export class BlockAgeMonitor {
   readonly #clock: ChainClock;
-  readonly #onStall: BlockAgeMonitorOptions["onStall"];
-  readonly #onClock: BlockAgeMonitorOptions["onClock"];
+  readonly #options;
   readonly #chains = new Map<string, MonitoredChain>();
   #stalled: ReadonlyMap<string, StalledBlock> = new Map();
   readonly #reported = { isWrong: false, at: Number.NEGATIVE_INFINITY };
 
-  constructor({ limits, clocks, onStall, onClock }: BlockAgeMonitorOptions) {
-    this.#clock = new ChainClock(clocks);
-    this.#onStall = onStall;
-    this.#onClock = onClock;
-    for (const [network, bySlug] of Object.entries(limits)) {
+  constructor(options: {
+    /** The chains that have a limit, by network and slug. */
+    readonly limits: Readonly<Record<string, ReadonlyMap<string, StallCriteria>>>;
+    readonly clocks: Clocks;
+    readonly onStall?: (event: StallEvent) => void;
+    /** Called when the clock turns out to be wrong, or to be right again; at most once a minute. */
+    readonly onClock?: (estimate: ClockEstimate) => void;
+  }) {
+    this.#options = options;
+    this.#clock = new ChainClock(options.clocks);
+    for (const [network, bySlug] of Object.entries(options.limits)) {
       for (const [chain, criteria] of bySlug) {
         const heads = new HeadTracker(this.#clock, criteria, () => this.#judge());
         this.#chains.set(toKey(network, chain), { network, chain, criteria, heads });
@@ -99,7 +95,7 @@ export class BlockAgeMonitor {
     this.#stalled = new Map(entries);
     for (const [key, { network, chain }] of this.#chains)
       if (previous.has(key) !== this.#stalled.has(key))
-        this.#onStall?.({ network, chain, block: this.#stalled.get(key) });
+        this.#options.onStall?.({ network, chain, block: this.#stalled.get(key) });
     this.#reportClock();
   }
 
@@ -110,7 +106,7 @@ export class BlockAgeMonitor {
     if (isWrong === this.#reported.isWrong || now - this.#reported.at < MIN_CLOCK_REPORT_INTERVAL_MS) return;
     this.#reported.isWrong = isWrong;
     this.#reported.at = now;
-    this.#onClock?.(estimate);
+    this.#options.onClock?.(estimate);
   }
 }
 

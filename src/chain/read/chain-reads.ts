@@ -16,11 +16,6 @@ import { RevertError } from "../json-rpc/rpc-errors.js";
 export type { BlockRange, LogFilter } from "../chain-client.js";
 export type { BlockHeader, Log, Receipt } from "../json-rpc/parse-results.js";
 
-/** A search for logs whose range may end at the head. */
-export interface LogPageSearch extends Pick<LogSearch, "filter" | "newestFirst"> {
-  readonly range: { readonly from: number; readonly to: number | "latest" };
-}
-
 /** The logs of a range of blocks. */
 export interface LogPage {
   /** In chain order. */
@@ -113,7 +108,13 @@ function createHeaderCall(client: ChainClient, block: number | string): ParsedCa
  */
 export async function readLogPage(
   client: ChainClient,
-  { filter, range: { from, to }, newestFirst }: LogPageSearch,
+  {
+    filter,
+    range: { from, to },
+    newestFirst,
+  }: Pick<LogSearch, "filter" | "newestFirst"> & {
+    readonly range: { readonly from: number; readonly to: number | "latest" };
+  },
   signal: AbortSignal,
 ): Promise<LogPage> {
   let found: LogsResult | undefined;

@@ -1,3 +1,4 @@
+import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { type AddressInfo, connect as connectTcp, createServer, type LookupFunction, Socket } from "node:net";
@@ -11,7 +12,6 @@ import {
   MAX_CUSTOM_RESPONSE_MEMORY_BYTES,
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
-import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { logFilter } from "../support/log-chain-stub.js";
@@ -88,7 +88,7 @@ describe("the host name of a custom endpoint", () => {
   test("is connected to at the validated addresses only, even when it resolves differently later", async () => {
     const node = await startRpcNodeStub();
     const made = divertTls(node);
-    const answers: ResolvedAddress[][] = [
+    const answers: LookupAddress[][] = [
       [PUBLIC_ADDRESS, { address: "2606:4700::1111", family: 6 }],
       [{ address: "127.0.0.1", family: 4 }],
     ];

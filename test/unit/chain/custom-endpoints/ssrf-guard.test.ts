@@ -1,18 +1,18 @@
+import type { LookupAddress } from "node:dns";
 import { isIPv6, Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { CustomEndpointsOptions } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
-import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
 import { loadConfig } from "../../../../src/config/config.js";
 import { never } from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
 import { forbiddenHosts, invalidUrls, localUrls, PRIVATE_ADDRESS_HOSTS } from "../support/ssrf-urls.js";
 
-const addressOf = (address: string): ResolvedAddress => ({ address, family: isIPv6(address) ? 6 : 4 });
+const addressOf = (address: string): LookupAddress => ({ address, family: isIPv6(address) ? 6 : 4 });
 const optimism = { slug: "optimism", chainId: 10 };
 
 function guarded(options: Partial<CustomEndpointsOptions> = {}) {
   const resolvedNames: string[] = [];
-  const resolveHost = async (name: string): Promise<readonly ResolvedAddress[]> => {
+  const resolveHost = async (name: string): Promise<readonly LookupAddress[]> => {
     resolvedNames.push(name);
     return [addressOf(PRIVATE_ADDRESS_HOSTS[name] ?? "93.184.216.34")];
   };

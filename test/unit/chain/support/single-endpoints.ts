@@ -1,9 +1,9 @@
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import {
-  type CustomEndpointCaller,
   CustomEndpoints,
   type CustomEndpointsOptions,
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import type { Requester } from "../../../../src/resilience/waiters.js";
 
 /** Creates custom endpoints that are opened in a session of their own each. */
 export function createSingleEndpoints(
@@ -14,9 +14,9 @@ export function createSingleEndpoints(
     async open(
       chain: Parameters<ReturnType<CustomEndpoints["startSession"]>["open"]>[0],
       url: string,
-      caller: CustomEndpointCaller,
+      requester: Requester,
     ): Promise<{ client: ChainClient; close(): Promise<void> }> {
-      const session = custom.startSession(caller);
+      const session = custom.startSession(requester);
       try {
         return { client: await session.open(chain, url), close: () => session.close() };
       } catch (error) {
