@@ -36,15 +36,6 @@ export interface TransfersCommittedEvent extends CommittedRoot {
   readonly committedAt: number;
 }
 
-/** A root as the bridge of the destination has stored it. Amounts in the token's smallest unit. */
-export interface StoredRoot {
-  readonly total: bigint;
-  /** Sum of what was withdrawn, and of what was bonded and is settled. */
-  readonly amountWithdrawn: bigint;
-  /** Unix seconds; 0n: the root has not arrived. */
-  readonly createdAt: bigint;
-}
-
 /** The parts of a transfer that its ID is made of, beside the nonce. */
 export type TransferIdentity = Omit<TransferSentEvent, "transferId" | "relayer">;
 
@@ -86,8 +77,12 @@ export function encodeGetTransferRootCall({ rootHash, totalAmount }: CommittedRo
   return GET_TRANSFER_ROOT_SELECTOR + encodeWord(rootHash) + encodeWord(totalAmount);
 }
 
-/** Decodes the result of that call; returns undefined for malformed data. */
-export function decodeStoredRoot(data: string): StoredRoot | undefined {
+/**
+ * Decodes the result of that call: the total, the sum of what was withdrawn and of what was bonded and is settled, both in
+ * the token's smallest unit, and when the root arrived, in Unix seconds (0n: it has not). Returns undefined for malformed
+ * data.
+ */
+export function decodeStoredRoot(data: string) {
   const total = decodeUintAt(data, 0);
   const amountWithdrawn = decodeUintAt(data, 1);
   const createdAt = decodeUintAt(data, 2);

@@ -28,14 +28,6 @@ export interface TransferSentEvent {
   readonly relayer: string | undefined;
 }
 
-/** What an event on an L2 bridge says beyond `TransferSentEvent`. */
-export interface TransferLeaf {
-  /** 32 bytes; part of the transfer ID. */
-  readonly transferNonce: string;
-  /** Place among the collected transfers, and in the Merkle tree of their root. */
-  readonly treeIndex: number;
-}
-
 /** Fields of an event that delivers a transfer; its kind is that of the transfer. */
 export type TransferReceivedEvent =
   | { readonly kind: "l2"; readonly transferId: string; readonly isBond: boolean }
@@ -108,8 +100,12 @@ export function decodeSentEvent(log: Log): TransferSentEvent | undefined {
   }
 }
 
-/** Decodes what TransferSent says of the transfer's place in its root; returns undefined for other or malformed events. */
-export function decodeTransferLeaf(log: Log): TransferLeaf | undefined {
+/**
+ * Decodes what TransferSent says of the transfer's place in its root: a nonce of 32 bytes, which is part of the transfer ID,
+ * and its place among the collected transfers and in the Merkle tree of their root. Returns undefined for other or malformed
+ * events.
+ */
+export function decodeTransferLeaf(log: Log) {
   const readWord = log.topics[0] === EVENT_TOPICS.transferSent ? createWordReader(log) : undefined;
   return readWord && { transferNonce: encodeTopic(readWord(1)), treeIndex: Number(readWord(3)) };
 }
