@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../src/resilience/maybe-async.js";
-import type { IndexReader, ReadIndex } from "../src/transfers/index/index-reader.js";
 import { TransferLister } from "../src/transfers/index/list/transfer-lister.js";
 import { openTransferIndex } from "../src/transfers/index/transfer-index.js";
 import { IndexLookup } from "../src/transfers/sources/index-lookup.js";
@@ -60,9 +59,7 @@ try {
       reader.findByTransactionHash(hash),
     );
   }
-  const read: ReadIndex<keyof IndexReader> = (query, requester) =>
-    index.database.admit(requester, () => query(index.reader));
-  const lookup = new IndexLookup(read, network, () => 0);
+  const lookup = new IndexLookup(index, network, () => 0);
   const context: LookupContext = {
     network,
     chains: {
@@ -82,7 +79,7 @@ try {
   await measure("status by transaction hash", transactionHashes, (hash) =>
     toList(lookup.findKnownStatus({ transferId: undefined, transactionHash: hash }, context)),
   );
-  const lister = new TransferLister(read, network);
+  const lister = new TransferLister(index, network);
   const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
   const caller = { caller: "", signal: context.signal };
   for (const pass of ["first pass", "second pass"])

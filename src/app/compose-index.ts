@@ -6,90 +6,85 @@ import { getNetwork } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
 import { Scheduler } from "../resilience/scheduler.js";
-import type { IndexChangeFeed } from "../transfers/index/change-feed.js";
 import type { AvailabilityListener } from "../transfers/index/database/postgres-database.js";
 import { DeliveryTimes } from "../transfers/index/delivery-times.js";
 import type { IndexLocation } from "../transfers/index/index-options.js";
-import type { IndexReader, ReadIndex } from "../transfers/index/index-reader.js";
 import { TransferLister } from "../transfers/index/list/transfer-lister.js";
-import type { IndexCoverage } from "../transfers/index/row-mapping.js";
 import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
 import type { TransferIndex } from "../transfers/index/transfer-index.js";
 import { IndexLookup } from "../transfers/sources/index-lookup.js";
 import { StartupError } from "./process-lifecycle.js";
 
-const OPEN_RETRY_INTERVAL_MS = 1_000;
+const MIGRATION_RETRY_INTERVAL_MS = 1_000;
+
+/**
+ * Opens the transfer index of mainnet; a server is not connected to yet.
+ * @throws StartupError when the index cannot be opened
+ */
+export async function openIndex(location: IndexLocation, logger: Logger): Promise<TransferIndex> {
+  const onAvailability: AvailabilityListener = (isAvailable, failure) =>
+    isAvailable
+      ? logger.info({}, "the index in PostgreSQL is available")
+      : logger.warn({ error: failure?.message }, "the index in PostgreSQL is away; statuses come from the chains");
+  // Loads the query builder and the driver only when an index is configured: the start is faster without them.
+  const { openTransferIndex } = await import("../transfers/index/transfer-index.js");
+  return openTransferIndex(location, getNetwork("mainnet"), onAvailability).catch(failStart);
+}
 
 /** The transfer index of mainnet as the service runs it. */
 export class IndexModule {
+  readonly opened: TransferIndex;
   readonly lookup: IndexLookup;
   readonly lister: TransferLister;
   readonly deliveryTimes: DeliveryTimes;
-  readonly #config: NonNullable<Config["index"]>;
+  readonly #from: NonNullable<Config["index"]>["from"];
   readonly #chains: ChainClients;
   readonly #blockTimes: BlockFinder;
   readonly #logger: Logger;
   readonly #network = getNetwork("mainnet");
   readonly #scheduler: Scheduler;
   readonly #shutdown = new AbortController();
-  #index: TransferIndex | undefined;
   #sync: Promise<void> | undefined;
 
-  constructor(config: NonNullable<Config["index"]>, chains: ChainClients, blockTimes: BlockFinder, logger: Logger) {
-    this.#config = config;
+  /** @param from where the index begins */
+  constructor({
+    opened,
+    from,
+    chains,
+    blockTimes,
+    logger,
+  }: {
+    readonly opened: TransferIndex;
+    readonly from: NonNullable<Config["index"]>["from"];
+    readonly chains: ChainClients;
+    readonly blockTimes: BlockFinder;
+    readonly logger: Logger;
+  }) {
+    this.opened = opened;
+    this.#from = from;
     this.#chains = chains;
     this.#blockTimes = blockTimes;
     this.#logger = logger;
-    const read: ReadIndex<keyof IndexReader> = (query, requester) => {
-      const { database, reader } = this.#requireIndex();
-      return database.admit(requester, () => query(reader));
-    };
-    this.lookup = new IndexLookup(read, this.#network, Date.now);
-    this.lister = new TransferLister(read, this.#network);
-    this.deliveryTimes = new DeliveryTimes(
-      this.#network,
-      (chainId, before, limit) => this.#requireIndex().reader.readDelivered(chainId, before, limit),
-      { now: Date.now, monotonicNow, sleep },
-    );
+    this.lookup = new IndexLookup(opened, this.#network, Date.now);
+    this.lister = new TransferLister(opened, this.#network);
+    this.deliveryTimes = new DeliveryTimes(this.#network, opened.reader, { now: Date.now, monotonicNow, sleep });
     this.#scheduler = new Scheduler({
       onError: (error) => logger.warn({ error: getErrorMessage(error) }, "delivery times could not be measured"),
     });
   }
 
-  /** Whether lookups are answered in this process, at once. */
-  get isLocal(): boolean {
-    return this.#config.location.kind === "sqlite";
-  }
-
-  /** Returns the indexed range of a chain; undefined: nothing yet. */
-  getCoverage(slug: string): IndexCoverage | undefined {
-    return this.#index?.getCoverage(slug);
-  }
-
-  /** Returns what changes in the index; undefined: it is not open. */
-  getChanges(): IndexChangeFeed | undefined {
-    return this.#index?.changes;
-  }
-
-  /** Returns the state of the database server; undefined: the index is in a file, or not open yet. */
-  getServerStatus(): ReturnType<TransferIndex["getServerStatus"]> {
-    return this.#index?.getServerStatus();
-  }
-
   /**
-   * Opens the index and starts to sync it with the chains. One whose server is away is opened later.
-   * @throws StartupError when the index cannot be opened
+   * Updates the tables and starts to sync the index with the chains: later, where its server is away.
+   * @throws StartupError when the tables cannot be updated
    */
   async start(): Promise<void> {
-    const index = await this.#open(this.#config.location);
     // What only the operator can change ends the start; a server that is away does not: quotes need no index.
-    const isReady = await index.migrate().then(
+    const isReady = await this.opened.migrate().then(
       () => true,
-      (error: unknown) => (isTemporary(error) ? false : index.close().then(() => failStart(error))),
+      (error: unknown) => (isTemporary(error) ? false : this.opened.close().then(() => failStart(error))),
     );
-    await index.watch();
-    this.#index = index;
-    this.#sync = this.#runSync(index, isReady).catch((error: unknown) =>
+    await this.opened.watch();
+    this.#sync = this.#runSync(isReady).catch((error: unknown) =>
       this.#logger.error({ error: getErrorMessage(error) }, "index sync stopped"),
     );
     this.deliveryTimes.schedule(this.#scheduler);
@@ -99,33 +94,19 @@ export class IndexModule {
     this.#scheduler.close();
     this.#shutdown.abort();
     await this.#sync;
-    await this.#index?.close();
-    this.#index = undefined;
+    await this.opened.close();
   }
 
-  async #open(location: IndexLocation): Promise<TransferIndex> {
-    const onAvailability: AvailabilityListener = (isAvailable, failure) =>
-      isAvailable
-        ? this.#logger.info({}, "the index in PostgreSQL is available")
-        : this.#logger.warn(
-            { error: failure?.message },
-            "the index in PostgreSQL is away; statuses come from the chains",
-          );
-    // Loads the query builder and the driver only when an index is configured: the start is faster without them.
-    const { openTransferIndex } = await import("../transfers/index/transfer-index.js");
-    return openTransferIndex(location, this.#network, onAvailability).catch(failStart);
-  }
-
-  async #runSync(index: TransferIndex, isReady: boolean): Promise<void> {
+  async #runSync(isReady: boolean): Promise<void> {
     const { signal } = this.#shutdown;
-    if (!isReady) await this.#migrateWhenAvailable(index, signal);
+    if (!isReady) await this.#migrateWhenAvailable(signal);
     const { syncIndex } = await import("../transfers/index/sync/index-sync.js");
     await syncIndex({
-      index,
+      index: this.opened,
       network: this.#network,
       chains: this.#chains.forBackground(this.#network.slug),
       blockAt: (...args) => this.#blockTimes.findBlockAt(...args),
-      from: this.#config.from,
+      from: this.#from,
       wallNow: Date.now,
       monotonicNow,
       sleep,
@@ -134,11 +115,11 @@ export class IndexModule {
     });
   }
 
-  async #migrateWhenAvailable(index: TransferIndex, signal: AbortSignal): Promise<void> {
+  async #migrateWhenAvailable(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(OPEN_RETRY_INTERVAL_MS, signal);
+      await sleep(MIGRATION_RETRY_INTERVAL_MS, signal);
       try {
-        return await index.migrate();
+        return await this.opened.migrate();
       } catch (error) {
         if (!signal.aborted)
           this.#logger.warn({ error: getErrorMessage(error) }, "the index cannot be opened; retrying");
@@ -155,11 +136,6 @@ export class IndexModule {
         logger.info({ chain, ...holder }, "another process holds the index lease of this chain"),
       onBackfillProgress: (progress) => logger.debug({ ...progress }, "backfill progress"),
     };
-  }
-
-  #requireIndex(): TransferIndex {
-    if (this.#index === undefined) throw new Error("the index is not open");
-    return this.#index;
   }
 }
 

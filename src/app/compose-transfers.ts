@@ -19,6 +19,7 @@ import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import type { SharedCache } from "../shared-state/shared-cache.js";
 import { DetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
+import type { TransferIndex } from "../transfers/index/transfer-index.js";
 import { SourcesResolver } from "../transfers/resolver.js";
 import { createSharedResolver } from "../transfers/shared-statuses.js";
 import { ChainSource } from "../transfers/sources/chain/chain-source.js";
@@ -52,6 +53,7 @@ export class TransfersModule {
   /** @param options `sharedCache` undefined: this process shares nothing */
   constructor({
     config,
+    openedIndex,
     chains,
     limiter,
     attestations,
@@ -60,6 +62,8 @@ export class TransfersModule {
     sharedCache,
   }: {
     readonly config: Config;
+    /** undefined: none is configured. */
+    readonly openedIndex: TransferIndex | undefined;
     readonly chains: ChainClients;
     readonly limiter: AdaptiveLimiter;
     /** undefined: the source is switched off. */
@@ -76,7 +80,10 @@ export class TransfersModule {
       onExhausted: metrics.onBudgetExhausted,
       requestsPerRead: config.rpcQuorum,
     });
-    const index = config.index && new IndexModule(config.index, chains, blockTimes, logger);
+    const index =
+      config.index &&
+      openedIndex &&
+      new IndexModule({ opened: openedIndex, from: config.index.from, chains, blockTimes, logger });
     this.index = index;
     this.#explorer =
       config.explorerApiUrl === undefined ? undefined : new ExplorerClient(config.explorerApiUrl, monotonicNow);
@@ -85,7 +92,7 @@ export class TransfersModule {
     const shared = { limiter, timeoutMs: config.requestTimeoutMs, now: monotonicNow };
     this.statusCache = new StatusCache({
       // A server is asked by the resolver, once for all callers that ask for the same.
-      index: index?.isLocal ? index.lookup : undefined,
+      index: index?.opened.database.isLocal ? index.lookup : undefined,
       resolver: sharedCache === undefined ? resolver : createSharedResolver(resolver, sharedCache),
       singleFlight: new SingleFlight(this.closing),
       ...shared,
@@ -113,7 +120,7 @@ export class TransfersModule {
     return this.#explorer?.health();
   }
 
-  /** Opens the index, if one is configured. */
+  /** Starts to sync the index, if one is configured. */
   async start(): Promise<void> {
     await this.index?.start();
   }
@@ -151,7 +158,7 @@ export function composeWatches(options: {
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
   });
-  const history = new ChangeHistory(() => index?.getChanges(), scheduler);
+  const history = new ChangeHistory(index?.opened.changes, scheduler);
   const followers = new Followers<GetTransferStatusResponse>({
     now: monotonicNow,
     wallNow: Date.now,

@@ -3,7 +3,7 @@ import type { BlockAgeMonitor } from "../chain/heads/block-age-monitor.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor } from "../observability/dependency-status.js";
 import type { BurnLimits } from "../quotes/burn-limits.js";
-import type { IndexModule } from "./compose-index.js";
+import type { TransferIndex } from "../transfers/index/transfer-index.js";
 import type { TransfersModule } from "./compose-transfers.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
@@ -13,9 +13,9 @@ export interface DependencyMonitorDeps {
   readonly getClock?: BlockAgeMonitor["clock"] | undefined;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
   readonly quotes: { readonly burnLimits: Pick<BurnLimits, "refreshStale" | "toUsdc"> };
-  readonly transfers: Pick<TransfersModule, "explorerHealth"> & {
-    readonly index: Pick<IndexModule, "getCoverage" | "getServerStatus"> | undefined;
-  };
+  readonly transfers: Pick<TransfersModule, "explorerHealth">;
+  /** Of mainnet; undefined: there is none. */
+  readonly index: Pick<TransferIndex, "getCoverage" | "getServerStatus"> | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
@@ -31,6 +31,7 @@ export function createDependencyMonitor({
   offChainSources,
   quotes: { burnLimits },
   transfers,
+  index,
   now,
   monotonicNow,
 }: DependencyMonitorDeps): DependencyMonitor {
@@ -42,7 +43,7 @@ export function createDependencyMonitor({
 
   /** Compares the index with the chain's head; without a known head, estimates the blocks produced since the last poll. */
   function computeIndexLag({ chain, head }: ChainEndpointsState) {
-    const coverage = transfers.index?.getCoverage(chain);
+    const coverage = index?.getCoverage(chain);
     if (coverage === undefined) return [];
     const blockMs = getNetwork("mainnet").chains.get(chain)?.blockTimeMs ?? Number.POSITIVE_INFINITY;
     const lag = head === undefined ? (now() - coverage.observedAtMs) / blockMs : head.number - coverage.toBlock;
@@ -62,8 +63,8 @@ export function createDependencyMonitor({
       return {
         chains: inUse,
         sources,
-        index: transfers.index && mainnetChains.flatMap(computeIndexLag),
-        indexDatabase: transfers.index?.getServerStatus(),
+        index: index && mainnetChains.flatMap(computeIndexLag),
+        indexDatabase: index?.getServerStatus(),
         clock: getClock?.(),
         burnLimitsUsdc: burnLimits.toUsdc(),
         prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },

@@ -28,6 +28,7 @@ import { FairQuota } from "../resilience/fair-quota.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { composeChains, loadQuorum } from "./compose-chains.js";
+import { openIndex } from "./compose-index.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuoteEngine } from "./compose-quote-engine.js";
 import { composeSharedState } from "./compose-shared-state.js";
@@ -232,7 +233,9 @@ async function composeParts({
   const reads = new ReadTurns();
   const limiter = new AdaptiveLimiter(monotonicNow);
   const { attestations } = offChainSources;
-  const transfers = new TransfersModule({ config, chains, limiter, attestations, metrics, logger, sharedCache });
+  const index = config.index && (await openIndex(config.index.location, logger));
+  const sources = { chains, openedIndex: index, attestations, sharedCache };
+  const transfers = new TransfersModule({ config, ...sources, limiter, metrics, logger });
   const deliveryTimes = transfers.index?.deliveryTimes;
   const quotes = composeQuoteEngine({
     config,
@@ -259,6 +262,7 @@ async function composeParts({
     eventLoop,
     reads,
     limiter,
+    index,
     transfers,
     quotes,
     watcher,

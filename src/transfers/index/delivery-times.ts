@@ -33,14 +33,14 @@ const MAX_INTERVAL_MS = 600_000;
 /** The delivery times of all routes, measured now and then: asking for one costs a look-up. */
 export class DeliveryTimes {
   readonly #network: Network;
-  readonly #readDelivered: IndexReader["readDelivered"];
+  readonly #reader: Pick<IndexReader, "readDelivered">;
   readonly #clock: DeliveryTimesClock;
   #times: ReadonlyMap<string, MeasuredDeliveryTime> = new Map();
   #durationMs = 0;
 
-  constructor(network: Network, readDelivered: IndexReader["readDelivered"], clock: DeliveryTimesClock) {
+  constructor(network: Network, reader: Pick<IndexReader, "readDelivered">, clock: DeliveryTimesClock) {
     this.#network = network;
-    this.#readDelivered = readDelivered;
+    this.#reader = reader;
     this.#clock = clock;
   }
 
@@ -79,7 +79,7 @@ export class DeliveryTimes {
     const oldest = Math.floor(this.#clock.now() / 1_000) - WINDOW_SECONDS;
     let before = { block: Number.MAX_SAFE_INTEGER, logIndex: Number.MAX_SAFE_INTEGER };
     for (let rowsRead = 0; rowsRead < MAX_ROWS_PER_CHAIN && !signal.aborted; rowsRead += ROWS_PER_READ) {
-      const rows = await this.#readDelivered(chainId, before, ROWS_PER_READ);
+      const rows = await this.#reader.readDelivered(chainId, before, ROWS_PER_READ);
       for (const row of rows) addDuration(row, oldest, durations);
       const last = rows.at(-1);
       // A join may return a delivery more than once, but never fewer rows than deliveries.

@@ -3,7 +3,6 @@ import { hexToBytes, isBytes32 } from "../../chain/hex.js";
 import { getCctpDomain } from "../../hop/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import type { Requester } from "../../resilience/waiters.js";
 import type { IndexStatements } from "./compiled-statements.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import type { IndexDatabase } from "./database/index-database.js";
@@ -184,8 +183,8 @@ function isSelfContained({ sends_in_transaction, is_alone }: TransferRow): boole
   return sends_in_transaction === 1 && is_alone === 1;
 }
 
-/** Runs a read of the index for a caller; throws, or rejects, where the index cannot be read. */
-export type ReadIndex<Member extends keyof IndexReader> = <T>(
-  query: (reader: Pick<IndexReader, Member>) => MaybePromise<T>,
-  requester: Requester,
-) => MaybePromise<T>;
+/** An index as its readers use it: `database` admits each read of a caller. */
+export interface ReadableIndex<Member extends keyof IndexReader> {
+  readonly database: Pick<IndexDatabase, "admit">;
+  readonly reader: Pick<IndexReader, Member>;
+}

@@ -2,7 +2,7 @@ import { ServiceError } from "../../errors.js";
 import { getCctpDomain } from "../../hop/cctp.js";
 import { type Chain, getPollIntervalMs, type Network } from "../../hop/networks.js";
 import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
-import type { ReadIndex } from "../index/index-reader.js";
+import type { ReadableIndex } from "../index/index-reader.js";
 import {
   type CoverageTimes,
   hasCompleteHistory,
@@ -28,7 +28,7 @@ interface IndexAnswer {
   readonly lastSearchedBlock: LastSearchedBlock;
 }
 
-type ReadLookups = ReadIndex<"findByTransactionHash" | "findByTransferId" | "findCovered" | "readTree">;
+type LookupIndex = ReadableIndex<"findByTransactionHash" | "findByTransferId" | "findCovered" | "readTree">;
 
 /** After this many missed polls the index no longer claims that a transfer has not been delivered. */
 const MAX_MISSED_POLLS = 3;
@@ -39,20 +39,19 @@ const MAX_MISSED_POLLS = 3;
  * sources may know the transfer.
  */
 export class IndexLookup {
-  readonly #read: ReadLookups;
+  readonly #index: LookupIndex;
   readonly #network: Network;
   readonly #cctpChains: readonly Chain[];
   readonly #now: () => number;
   readonly #pollIntervalMs: (chain: Chain) => number;
 
   /**
-   * @param read reads the index, or throws
    * @param network the network that is indexed
    * @param now milliseconds since 1970
    * @param pollIntervalMs returns the interval at which the index polls a chain
    */
-  constructor(read: ReadLookups, network: Network, now: () => number, pollIntervalMs = getPollIntervalMs) {
-    this.#read = read;
+  constructor(index: LookupIndex, network: Network, now: () => number, pollIntervalMs = getPollIntervalMs) {
+    this.#index = index;
     this.#network = network;
     this.#cctpChains = [...network.chains.values()].filter((chain) => getCctpDomain(chain) !== undefined);
     this.#now = now;
@@ -137,15 +136,19 @@ export class IndexLookup {
 
   /** Reads from the index. One that cannot be read is not the caller's fault. */
   #readSafely<T>(
-    query: (reader: Parameters<Parameters<ReadLookups>[0]>[0]) => MaybePromise<T>,
+    query: (reader: LookupIndex["reader"]) => MaybePromise<T>,
     context: LookupContext,
   ): MaybePromise<T | undefined> {
+    const { database, reader } = this.#index;
     const ignore = (error: unknown): undefined => {
       if (error instanceof ServiceError) throw error;
       return undefined;
     };
     try {
-      return catchMaybeAsync<T | undefined>(this.#read(query, context), ignore);
+      return catchMaybeAsync<T | undefined>(
+        database.admit(context, () => query(reader)),
+        ignore,
+      );
     } catch (error) {
       return ignore(error);
     }

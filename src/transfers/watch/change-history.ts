@@ -17,8 +17,6 @@ export interface IndexChangeListener {
 export const MAX_HISTORY = 10_000;
 /** The oldest are removed together: this is cheaper than one by one. */
 const REMOVED_AT_ONCE = 500;
-/** How often it is asked whether the index is open. */
-const OPEN_POLL_MS = 1_000;
 const CHANGES_PER_READ = 500;
 const NO_MARK: ChangeMark = Object.freeze({ sequence: 0, nonce: 0 });
 
@@ -28,11 +26,10 @@ const NO_MARK: ChangeMark = Object.freeze({ sequence: 0, nonce: 0 });
  * as little as a fast one.
  */
 export class ChangeHistory {
-  readonly #getFeed: () => IndexChangeFeed | undefined;
+  readonly #feed: IndexChangeFeed | undefined;
   readonly #scheduler: Scheduler;
   readonly #listeners: IndexChangeListener[] = [];
   #job: ScheduledJob | undefined = undefined;
-  #feed: IndexChangeFeed | undefined;
   #unsubscribe: (() => void) | undefined;
   /** Sequence of the last change that was read; undefined: none was asked for yet. */
   #sequence: number | undefined;
@@ -48,9 +45,9 @@ export class ChangeHistory {
   #isReady = false;
   #generation = 0;
 
-  /** @param getFeed returns undefined while the index is not open */
-  constructor(getFeed: () => IndexChangeFeed | undefined, scheduler: Scheduler) {
-    this.#getFeed = getFeed;
+  /** @param feed undefined: there is no index */
+  constructor(feed: IndexChangeFeed | undefined, scheduler: Scheduler) {
+    this.#feed = feed;
     this.#scheduler = scheduler;
   }
 
@@ -73,13 +70,15 @@ export class ChangeHistory {
     this.#listeners.push(listener);
   }
 
-  /** Begins to read, first the changes before now. Does nothing when it has begun. */
+  /** Begins to read, first the changes before now. Does nothing when it has begun, or there is no index. */
   start(): void {
-    if (this.#job !== undefined) return;
+    const feed = this.#feed;
+    if (this.#job !== undefined || feed === undefined) return;
     // Other processes write the same index: only its sequence tells of their changes.
-    const getPollMs = (): number => this.#feed?.pollMs ?? OPEN_POLL_MS;
-    this.#job = this.#scheduler.every("index changes", getPollMs, () => this.#read());
-    this.#job.runNow();
+    const job = this.#scheduler.every("index changes", feed.pollMs, () => this.#read(feed));
+    this.#job = job;
+    this.#unsubscribe = feed.subscribe(() => job.runNow());
+    job.runNow();
   }
 
   close(): void {
@@ -133,14 +132,7 @@ export class ChangeHistory {
     return sequence > this.#toldSequence;
   }
 
-  async #read(): Promise<void> {
-    const feed = this.#getFeed();
-    if (feed === undefined) return;
-    if (feed !== this.#feed) {
-      this.#unsubscribe?.();
-      this.#feed = feed;
-      this.#unsubscribe = feed.subscribe(() => this.#job?.runNow());
-    }
+  async #read(feed: IndexChangeFeed): Promise<void> {
     try {
       await this.#readAll(feed);
     } catch {

@@ -32,7 +32,7 @@ const noSources = {
   attestations: undefined,
 };
 
-function setup(states: readonly ChainEndpointsState[], transfers: Partial<DependencyMonitorDeps["transfers"]> = {}) {
+function setup(states: readonly ChainEndpointsState[], index?: DependencyMonitorDeps["index"]) {
   const probed: string[] = [];
   const monitor = createDependencyMonitor({
     chains: { listStates: () => states, probe: (network, chain) => probed.push(`${network} ${chain}`) },
@@ -47,11 +47,8 @@ function setup(states: readonly ChainEndpointsState[], transfers: Partial<Depend
     quotes: {
       burnLimits: { refreshStale: () => probed.push("burn limits"), toUsdc: () => new Map([["optimism", 0]]) },
     },
-    transfers: {
-      explorerHealth: () => ({ state: "failing", ageMs: undefined }),
-      index: undefined,
-      ...transfers,
-    },
+    transfers: { explorerHealth: () => ({ state: "failing", ageMs: undefined }) },
+    index,
     now: () => NOW,
     monotonicNow: () => MONOTONIC_NOW,
   });
@@ -92,7 +89,7 @@ test("reports and probes networks other than mainnet only while they are in use"
 describe("the index lag", () => {
   const readLag = (chain: Partial<ChainEndpointsState>, covered: typeof coverage | null = coverage) => {
     const index = { getCoverage: () => covered ?? undefined, getServerStatus: () => undefined };
-    return setup([{ ...arbitrum, ...chain }], { index }).monitor.read().index;
+    return setup([{ ...arbitrum, ...chain }], index).monitor.read().index;
   };
 
   test("is undefined without an index and empty before the index covers any block", () => {

@@ -5,7 +5,7 @@ import { FairSemaphore } from "../../../resilience/fair-semaphore.js";
 import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../../resilience/maybe-async.js";
 import type { Requester } from "../../../resilience/waiters.js";
 import { buildTransferStatus, type TransferState, type TransferStatus } from "../../status.js";
-import type { ReadIndex } from "../index-reader.js";
+import type { ReadableIndex } from "../index-reader.js";
 import type { IndexCoverage, IndexedTransfer } from "../row-mapping.js";
 import type { ListPosition, PageRequest, TransferPage } from "./page-statement.js";
 
@@ -57,20 +57,17 @@ const LARGE_PAGES_PER_CALLER = 2;
  */
 const FIRST_CONTRACT_SECONDS = 1_623_888_000;
 
-type ReadLists = ReadIndex<"findByTransferId" | "readPage" | "readCoverage">;
+type ListedIndex = ReadableIndex<"findByTransferId" | "readPage" | "readCoverage">;
 
 /** Lists the transfers of an account from the index. */
 export class TransferLister {
-  readonly #readIndex: ReadLists;
+  readonly #index: ListedIndex;
   readonly #network: Network;
   readonly #largePages = new FairSemaphore(LARGE_PAGES_PER_CALLER);
 
-  /**
-   * @param readIndex reads the index, or throws
-   * @param network the network that is indexed
-   */
-  constructor(readIndex: ReadLists, network: Network) {
-    this.#readIndex = readIndex;
+  /** @param network the network that is indexed */
+  constructor(index: ListedIndex, network: Network) {
+    this.#index = index;
     this.#network = network;
   }
 
@@ -85,7 +82,7 @@ export class TransferLister {
    */
   find(transferId: string, transactionHash: string, requester: Requester): MaybePromise<readonly TransferStatus[]> {
     return mapMaybeAsync(
-      this.#read((index) => index.findByTransferId(transferId), requester),
+      this.#read((reader) => reader.findByTransferId(transferId), requester),
       (transfers) => transfers.filter(({ sent }) => sent.transactionHash === transactionHash).map(toStatus),
     );
   }
@@ -96,7 +93,7 @@ export class TransferLister {
    */
   readCoverage(filter: TransferFilter, requester: Requester): MaybePromise<ListCoverage> {
     return mapMaybeAsync(
-      this.#read((index) => index.readCoverage(), requester),
+      this.#read((reader) => reader.readCoverage(), requester),
       (coverages) => combineCoverages(this.#listTouchedChains(filter), coverages),
     );
   }
@@ -116,7 +113,7 @@ export class TransferLister {
     const page = new PageBuilder(filter, pageSize, after ?? LIST_START);
     const finish = (): TransferList => ({ transfers: page.transfers, next: page.isAtEnd ? undefined : page.position });
     const readMore = (): MaybePromise<void> => {
-      const part = this.#read((index) => index.readPage(page.nextRequest()), requester);
+      const part = this.#read((reader) => reader.readPage(page.nextRequest()), requester);
       return mapMaybeAsync(part, (transfers) => page.add(transfers));
     };
     if (page.takesOneRead()) return mapMaybeAsync(readMore(), finish);
@@ -131,15 +128,16 @@ export class TransferLister {
     });
   }
 
-  #read<T>(
-    query: (index: Parameters<Parameters<ReadLists>[0]>[0]) => MaybePromise<T>,
-    requester: Requester,
-  ): MaybePromise<T> {
+  #read<T>(query: (reader: ListedIndex["reader"]) => MaybePromise<T>, requester: Requester): MaybePromise<T> {
+    const { database, reader } = this.#index;
     const fail = (cause: unknown): never => {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", "the index cannot be read", { cause });
     };
     try {
-      return catchMaybeAsync(this.#readIndex(query, requester), fail);
+      return catchMaybeAsync(
+        database.admit(requester, () => query(reader)),
+        fail,
+      );
     } catch (error) {
       return fail(error);
     }

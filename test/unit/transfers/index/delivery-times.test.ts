@@ -28,7 +28,7 @@ async function measure(readDelivered: DeliveredReader, { now = SENT_AT + 3_600 }
   const pauses: number[] = [];
   const sleep = async (ms: number): Promise<void> => void pauses.push(ms);
   const clock = { now: () => now * 1_000, monotonicNow: () => 0, sleep };
-  const times = new DeliveryTimes(mainnetNetwork, readDelivered, clock);
+  const times = new DeliveryTimes(mainnetNetwork, { readDelivered }, clock);
   await times.measure(NEVER);
   return { times, pauses };
 }
@@ -100,7 +100,7 @@ describe("a measurement", () => {
       return [];
     };
     const clock = { now: () => SENT_AT * 1_000, monotonicNow: () => now, sleep: async () => {} };
-    const times = new DeliveryTimes(mainnetNetwork, readDelivered, clock);
+    const times = new DeliveryTimes(mainnetNetwork, { readDelivered }, clock);
     const scheduler = new Scheduler();
     const every = vi.spyOn(scheduler, "every");
     times.schedule(scheduler);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { getNetwork } from "../../../../src/hop/networks.js";
+import type { IndexDatabase } from "../../../../src/transfers/index/database/index-database.js";
 import type { IndexCoverage, IndexedTransfer } from "../../../../src/transfers/index/row-mapping.js";
 import type { TransferTree } from "../../../../src/transfers/index/transfer-tree.js";
 import { IndexLookup } from "../../../../src/transfers/sources/index-lookup.js";
@@ -33,12 +34,12 @@ interface Setup {
   readonly transfers?: readonly StoredTransfer[];
   /** Differences from a complete coverage, by chain; null for none at all. */
   readonly coverage?: Readonly<Record<string, Partial<IndexCoverage> | null>>;
-  readonly isOpen?: boolean;
+  readonly isReadable?: boolean;
 }
 
 const tree: TransferTree = { leaves: [], treeIndex: 0, transferNonce: sent.id, commit: undefined };
 
-function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
+function createReader({ transfers = [], coverage = {} }: Setup) {
   const getCoverage = (slug: string) =>
     coverage[slug] === null ? undefined : { ...completeCoverage, ...coverage[slug] };
   const all: readonly IndexedTransfer[] = transfers.map((stored) => ({
@@ -56,7 +57,7 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     const chain = getCoverage(slug);
     return chain === undefined ? [] : [[slug, chain] as const];
   });
-  const reader = {
+  return {
     findByTransactionHash,
     findByTransferId,
     findCovered: async ({ transactionHash: hash, transferId = "" }: TransferQuery) => ({
@@ -65,11 +66,15 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     }),
     readTree: async () => tree,
   };
+}
+
+function setup({ isReadable = true, ...contents }: Setup) {
+  const admit: IndexDatabase["admit"] = (_, read) => {
+    if (!isReadable) throw new Error("the index cannot be read");
+    return read();
+  };
   const lookup = new IndexLookup(
-    (query) => {
-      if (!isOpen) throw new Error("the index is not open");
-      return query(reader);
-    },
+    { database: { admit }, reader: createReader(contents) },
     mainnet,
     () => now,
     () => 2_000,
@@ -219,7 +224,7 @@ describe("the index does not apply to", () => {
   test.each<[string, Partial<LookupContext>, Setup]>([
     ["another network", { network: getNetwork("goerli") }, {}],
     ["a lookup over a custom endpoint", { chains: createChainAccess([], ["gnosis"]) }, {}],
-    ["any lookup before it is open", {}, { isOpen: false }],
+    ["any lookup before it is open", {}, { isReadable: false }],
   ])("%s", async (_, more, parts) => {
     const { byId, byHash, ask } = setup({ transfers: [bonded], ...parts });
     expect(byId(sent.id, more)).toBeUndefined();
@@ -234,8 +239,8 @@ const failAtOnce = (): never => {
 test.each<[string, () => Promise<never>]>([
   ["at once", failAtOnce],
   ["later", () => Promise.reject(new Error("the server is away"))],
-])("an index that fails %s answers as if it knew nothing", async (_, read) => {
-  const lookup = new IndexLookup(read, mainnet, () => now);
+])("an index that fails %s answers as if it knew nothing", async (_, admit) => {
+  const lookup = new IndexLookup({ database: { admit }, reader: createReader({}) }, mainnet, () => now);
   const [none, context] = [{ transferId: undefined, transactionHash: undefined }, createLookupContext()];
   for (const query of [{ transferId: sent.id }, { transactionHash: sent.transactionHash }]) {
     expect(await lookup.findKnownStatus({ ...none, ...query }, context)).toBeUndefined();
@@ -245,6 +250,6 @@ test.each<[string, () => Promise<never>]>([
 
 test("the transfers of a root come from an index that can be read, and not for a caller's own endpoint", async () => {
   expect(await setup({}).findTree()).toBe(tree);
-  expect(await setup({ isOpen: false }).findTree()).toBeUndefined();
+  expect(await setup({ isReadable: false }).findTree()).toBeUndefined();
   expect(await setup({}).findTree({ chains: createChainAccess([], ["gnosis"]) })).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { copyFileSync } from "node:fs";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
+import type { IndexChangeFeed } from "../../../../src/transfers/index/change-feed.js";
 import { encodeCctpKey } from "../../../../src/transfers/index/correlation-key.js";
 import { INITIAL_TRANSFER_COUNT } from "../../../../src/transfers/watch/watched-accounts.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
@@ -32,9 +33,10 @@ beforeEach(async () => {
 });
 
 /** Opens the index as a process does that serves watches. */
-async function openWorld(path: string) {
+/** @param replaceFeed Default: the feed of the index */
+async function openWorld(path: string, replaceFeed: (feed: IndexChangeFeed) => IndexChangeFeed = (feed) => feed) {
   const opened = await writeTestIndex(await indexes.open(path));
-  const created = createAccountWorld(opened.index);
+  const created = createAccountWorld(opened.index, replaceFeed(opened.index.changes));
   closeAfterTest(created.watcher);
   return { source: opened, world: created };
 }
@@ -272,14 +274,12 @@ describe("a resumed watch of an account", () => {
   test("gets all present states when the changes since are not kept", async () => {
     await source.send(2, send("a"));
     const first = await open();
-    const { world: other } = await openWorld(file);
-    const feed = source.index.changes;
-    other.feed = {
+    const { world: other } = await openWorld(file, (feed) => ({
       pollMs: 1_000,
       subscribe: (onWrite) => feed.subscribe(onWrite),
       readSequence: () => 300_000,
       readChanges: () => ({ sequence: 300_000, changed: [], hasMore: false, isComplete: false }),
-    };
+    }));
     const second = other.open(SENDER, { resumeToken: first.token });
     await settle();
     expect(toTexts(second)).toEqual(["a PENDING"]);
@@ -289,10 +289,8 @@ describe("a resumed watch of an account", () => {
     /** Opens a process that sees the changes up to a sequence; resumes what another one has told of a change after that. */
     async function resumeBehind() {
       await source.send(2, send("a"));
-      const { world: other } = await openWorld(file);
-      const feed = source.index.changes;
-      const seen = { until: await feed.readSequence() };
-      other.feed = {
+      const seen = { until: await source.index.changes.readSequence() };
+      const { world: other } = await openWorld(file, (feed) => ({
         pollMs: 1_000,
         readSequence: () => seen.until,
         async readChanges(after, limit) {
@@ -300,7 +298,7 @@ describe("a resumed watch of an account", () => {
           return { ...changes, hasMore: changes.sequence < seen.until };
         },
         subscribe: () => () => {},
-      };
+      }));
       await source.send(3, send("b"));
       const first = await open();
       const second = other.open(SENDER, { resumeToken: first.token });

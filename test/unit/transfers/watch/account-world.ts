@@ -82,13 +82,13 @@ const fail = (): never => {
 const NO_LOOKUPS = { findAll: fail, refresh: fail, present: fail, isFinal: fail };
 
 /** Watches of accounts over an index. Time stands still except in `advance`. */
-export function createAccountWorld(index: TransferIndex) {
+export function createAccountWorld(index: TransferIndex, feed: IndexChangeFeed = index.changes) {
   const now = (): number => Date.now();
   const { lister } = createListHarness(index);
   const context = { caller: "watch", signal: new AbortController().signal };
   const world = {
     substate: "WAITING_FOR_SETTLEMENT",
-    ...{ isDown: false, lists: 0, finds: 0, presented: 0, feed: index.changes as IndexChangeFeed },
+    ...{ isDown: false, lists: 0, finds: 0, presented: 0 },
     /** What the index answers is held back until it resolves. */
     held: Promise.resolve(),
     /** Holds back what the index answers until the returned function is called. */
@@ -109,7 +109,7 @@ export function createAccountWorld(index: TransferIndex) {
     if (world.isDown) throw new Error("the index is down");
   };
   const scheduler = new Scheduler();
-  const history = new ChangeHistory(() => world.feed, scheduler);
+  const history = new ChangeHistory(feed, scheduler);
   const source = {
     isIndexed: (network: Network) => lister.isIndexed(network),
     async list(...[filter, after, limit, requester]: Parameters<TransferLister["list"]>) {

@@ -174,7 +174,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     onPoll: () => {},
   });
   const watcher = new TransferWatcher({
-    ...{ followers, scheduler, accounts: undefined, history: new ChangeHistory(() => undefined, scheduler) },
+    ...{ followers, scheduler, accounts: undefined, history: new ChangeHistory(undefined, scheduler) },
     ...{ maxLifetimeMs, maxWatches, maxWatchesPerCaller, random: () => 0 },
     onEvent: (kind) => events.push(kind),
   });

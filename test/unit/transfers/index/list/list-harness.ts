@@ -54,7 +54,7 @@ export const REQUESTER = { caller: "caller", signal: new AbortController().signa
 
 /** Lists transfers of an index page by page. */
 export function createListHarness(index: TransferIndex) {
-  const lister = new TransferLister((query) => query(index.reader), mainnetNetwork);
+  const lister = new TransferLister(index, mainnetNetwork);
 
   async function readPage(filter: Partial<TransferFilter>, after: ListPosition | undefined, pageSize: number) {
     return lister.list({ ...ANY, ...filter }, after, pageSize, REQUESTER);

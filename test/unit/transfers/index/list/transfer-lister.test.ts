@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { hexToBytes } from "../../../../../src/chain/hex.js";
+import type { IndexDatabase } from "../../../../../src/transfers/index/database/index-database.js";
 import {
   LIST_START,
   type TransferFilter,
@@ -160,12 +161,12 @@ test.each([
 test("a large page ends when its caller leaves", async () => {
   let reads = 0;
   const caller = new AbortController();
-  const readIndex: ConstructorParameters<typeof TransferLister>[0] = (query) => {
+  const admit: IndexDatabase["admit"] = (_, read) => {
     reads += 1;
     caller.abort(new Error("gone"));
-    return query(index.reader);
+    return read();
   };
-  const lister = new TransferLister(readIndex, mainnetNetwork);
+  const lister = new TransferLister({ database: { admit }, reader: index.reader }, mainnetNetwork);
   await expect(lister.list(ANY, undefined, 250, { ...REQUESTER, signal: caller.signal })).rejects.toThrow("gone");
   expect(reads).toBe(1);
 });
@@ -178,11 +179,11 @@ test("answers small pages at once, and large ones between other work", () => {
 
 test("reads nothing for large pages that wait, and lets callers take turns", async () => {
   let reads = 0;
-  const readIndex: ConstructorParameters<typeof TransferLister>[0] = async (query) => {
+  const admit: IndexDatabase["admit"] = async (_, read) => {
     reads += 1;
-    return query(index.reader);
+    return read();
   };
-  const lister = new TransferLister(readIndex, mainnetNetwork);
+  const lister = new TransferLister({ database: { admit }, reader: index.reader }, mainnetNetwork);
   const order: string[] = [];
   const request = async (caller: string, filter: object, pageSize: number): Promise<void> => {
     await lister.list({ ...ANY, ...filter }, undefined, pageSize, { ...REQUESTER, caller });
@@ -223,8 +224,8 @@ const failAtOnce = (): never => {
 test.each<[string, () => Promise<never>]>([
   ["at once", failAtOnce],
   ["later", () => Promise.reject(diskError)],
-])("an index that fails %s is no empty list", async (_, readIndex) => {
-  const broken = new TransferLister(readIndex, mainnetNetwork);
+])("an index that fails %s is no empty list", async (_, admit) => {
+  const broken = new TransferLister({ database: { admit }, reader: index.reader }, mainnetNetwork);
   const error = { reason: "UPSTREAM_UNAVAILABLE", message: "the index cannot be read", cause: diskError };
   const unreadable = expect.objectContaining(error);
   const list = async (pageSize: number) => broken.list(ANY, undefined, pageSize, REQUESTER);
