@@ -14,14 +14,12 @@ import { Metrics } from "../observability/metrics/metrics.js";
 import { createLivenessReport, createProbes, describeReachability } from "../observability/probes.js";
 import type { Tracing } from "../observability/tracing.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
-import type { Operation } from "../operations/operation.js";
 import { createBatchGetQuotes } from "../operations/quotes/batch-get-quotes.js";
 import { createGetQuote } from "../operations/quotes/get-quote.js";
 import { createGetTransferStatus } from "../operations/transfers/get-transfer-status.js";
 import { createGetWithdrawal } from "../operations/transfers/get-withdrawal.js";
 import { createListTransfers } from "../operations/transfers/list-transfers.js";
 import { createWatchTransfers } from "../operations/transfers/watch-transfers.js";
-import { withDeadline } from "../operations/with-deadline.js";
 import { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { createTurnClocks, monotonicNow, SYSTEM_CLOCKS } from "../resilience/clock.js";
 import { FairQuota } from "../resilience/fair-quota.js";
@@ -121,7 +119,9 @@ export async function createGateway(
   const server: HttpServer = new HttpServer({
     host: config.host,
     port: config.port,
-    services: [mountOperations(config, metrics, parts, quotas)],
+    services: [mountOperations(metrics, parts, quotas)],
+    maxTimeoutMs: config.requestTimeoutMs,
+    pendingCalls: quotas.requests,
     documents,
     scheduler: parts.scheduler,
     eventLoop: parts.eventLoop,
@@ -270,54 +270,25 @@ async function composeParts({
 }
 
 /** Implements the contract. */
-function mountOperations(config: Config, metrics: Metrics, parts: Parts, quotas: Quotas) {
+function mountOperations(metrics: Metrics, parts: Parts, quotas: Quotas) {
   const { chains, blockAges, offChainSources, quotes, transfers, watcher } = parts;
   const { settings, prices, attestations } = offChainSources;
   const { engine } = quotes;
-  const maxTimeoutMs = config.requestTimeoutMs;
-  const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    withDeadline(operation, { maxTimeoutMs, callerQuota: quotas.requests });
   const { statusCache, details, withdrawals } = transfers;
+  const { now } = SYSTEM_CLOCKS;
   return mountService(BridgeService, {
-    getQuote: addDeadline(createGetQuote({ chains, settings, engine })),
-    batchGetQuotes: addDeadline(
-      createBatchGetQuotes({
-        settings,
-        engine,
-        quoteQuota: quotas.batchQuotes,
-        eventLoop: parts.eventLoop,
-        maxTimeoutMs,
-        monotonicNow,
-        onResults: metrics.onBatchResults,
-      }),
-    ),
-    getTransferStatus: addDeadline(
-      createGetTransferStatus({
-        chains,
-        blockAges,
-        statusCache,
-        details,
-        attestations,
-        prices,
-        maxTimeoutMs,
-        ...SYSTEM_CLOCKS,
-      }),
-    ),
-    listTransfers: addDeadline(
-      createListTransfers({
-        lister: transfers.index?.lister,
-        details,
-        chains,
-        attestations,
-        prices,
-        maxTimeoutMs,
-        monotonicNow,
-      }),
-    ),
-    getWithdrawal: addDeadline(
-      createGetWithdrawal({ chains, statusCache, withdrawals, maxTimeoutMs, ...SYSTEM_CLOCKS }),
-    ),
-    listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
+    getQuote: createGetQuote({ chains, settings, engine }),
+    batchGetQuotes: createBatchGetQuotes({
+      settings,
+      engine,
+      quoteQuota: quotas.batchQuotes,
+      eventLoop: parts.eventLoop,
+      onResults: metrics.onBatchResults,
+    }),
+    getTransferStatus: createGetTransferStatus({ chains, blockAges, statusCache, details, attestations, prices, now }),
+    listTransfers: createListTransfers({ lister: transfers.index?.lister, details, chains, attestations, prices }),
+    getWithdrawal: createGetWithdrawal({ chains, statusCache, withdrawals, now }),
+    listAvailableRoutes: createListAvailableRoutes({ settings }),
     watchTransfers: createWatchTransfers({ watcher }),
   });
 }

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
+import type { FairQuota } from "../resilience/fair-quota.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { OverloadManager } from "./admission/overload-manager.js";
@@ -37,6 +38,10 @@ export interface HttpServerOptions {
   /** Port to listen on; 0 picks a free one. */
   readonly port: number;
   readonly services: readonly MountedService[];
+  /** Maximum duration of a unary call, in milliseconds. */
+  readonly maxTimeoutMs: number;
+  /** Slots of the unary calls that do not respond synchronously. */
+  readonly pendingCalls: FairQuota;
   /** Documents at other paths. Default: none. */
   readonly documents?: Documents;
   /** Called once for each request of any protocol and outcome, when the response is sent or the caller is gone. */
@@ -73,7 +78,8 @@ const DRAIN_SHARE = 0.8;
  *
  * @example
  * const services = [mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })];
- * const server = new HttpServer({ host: "127.0.0.1", port: 0, services, log, onInternalError });
+ * const limits = { maxTimeoutMs: 10_000, pendingCalls: new FairQuota(() => 10_000) };
+ * const server = new HttpServer({ host: "127.0.0.1", port: 0, services, ...limits, log, onInternalError });
  * const { url } = await server.listen();
  */
 export class HttpServer {

@@ -25,14 +25,12 @@ export interface CallContext {
   /** Key that distinguishes callers: an IPv4 address, or the /64 prefix of an IPv6 address. */
   readonly caller: string;
   /**
-   * Fires when the caller disconnects, and at `endWork`. Created on first read: operations that respond synchronously should
-   * not read it.
+   * Fires when the caller disconnects, at the deadline of a unary call, and when that is answered: nobody waits for what it has
+   * begun. Created on first read: operations that respond synchronously should not read it.
    */
   readonly signal: AbortSignal;
-  /** Fires the signal: the call is answered, and nobody waits for what it has begun. */
-  endWork(): void;
-  /** The caller's timeout in milliseconds; undefined: none given. */
-  readonly timeoutMs: number | undefined;
+  /** Returns the time until the deadline of a unary call, in milliseconds; infinite for a stream. */
+  remainingMs(): number;
   /** Time that it has taken of the event loop while others waited, and is about to take: see WorkOwner. In milliseconds. */
   takenMs: number;
   /** Adds fields to the log line of this request. */

@@ -24,10 +24,8 @@ import { type MountedService, mountService } from "../../src/http/request/mounte
 import type { AccessLogEntry } from "../../src/http/request/request-context.js";
 import { HttpServer } from "../../src/http/server.js";
 import type { CallContext } from "../../src/operations/operation.js";
-import { withDeadline } from "../../src/operations/with-deadline.js";
-import { FairQuota } from "../../src/resilience/fair-quota.js";
 import { isFullEffort } from "../support/effort.js";
-import { type AccessLine, flattenEntry } from "../unit/http/support/test-server.js";
+import { type AccessLine, flattenEntry, UNLIMITED_CALLS } from "../unit/http/support/test-server.js";
 
 // Two servers with the same operations, one with fast paths and one without. Both must send equal responses to any
 // request (status, headers, trailers, every byte of the body) and log equal entries.
@@ -97,7 +95,7 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
 
 const services: readonly MountedService[] = [
   mountService(BridgeService, {
-    getQuote: withDeadline(quote, { maxTimeoutMs: 60_000, callerQuota: new FairQuota(() => 1_000) }),
+    getQuote: quote,
     batchGetQuotes: () => create(BatchGetQuotesResponseSchema, {}),
     getTransferStatus: ({ transferId }) =>
       create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
@@ -129,7 +127,15 @@ async function open(fastPaths: boolean) {
   const lines: AccessLine[] = [];
   const log = (line: AccessLogEntry) => void lines.push(flattenEntry(line));
   const address = { host: "127.0.0.1", port: 0 };
-  const server = new HttpServer({ ...address, services, limits, log, onInternalError() {}, fastPaths });
+  const server = new HttpServer({
+    ...address,
+    ...UNLIMITED_CALLS,
+    services,
+    limits,
+    log,
+    onInternalError() {},
+    fastPaths,
+  });
   const { port } = await server.listen();
   const session = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
   const agent = new Agent({ keepAlive: true });

@@ -3,10 +3,11 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
-import type { ErrorReason, ServiceError } from "../../errors.js";
+import { type ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext, Operation, PublicError } from "../../operations/operation.js";
 import { ABANDONED } from "../../resilience/abort-scope.js";
 import { createTurnClock } from "../../resilience/clock.js";
+import type { FairQuota } from "../../resilience/fair-quota.js";
 import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { identifyCaller } from "./caller.js";
@@ -76,6 +77,10 @@ export interface RequestContextOptions {
   readonly onInternalError: InternalErrorReporter;
   /** Divides the time of the event loop among callers. */
   readonly eventLoop: FairScheduler;
+  /** Maximum duration of a unary call, in milliseconds. */
+  readonly maxTimeoutMs: number;
+  /** Slots of the unary calls that do not respond synchronously. */
+  readonly pendingCalls: FairQuota;
   /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
   /** Base of the links to the documentation in errors. Undefined: errors have none. */
@@ -107,7 +112,7 @@ export class RequestContext implements CallContext, AccessLogEntry {
   res: HttpResponse | undefined = undefined;
   /** On a stream: whether the complete response has been written. */
   hasResponded = false;
-  timeoutMs: number | undefined = undefined;
+  private deadlineAt = Number.POSITIVE_INFINITY;
   private cachePolicy: CachePolicy | undefined = undefined;
   private responseMetadata: Readonly<Record<string, string>> | undefined = undefined;
   fields: LogFields | undefined = undefined;
@@ -130,8 +135,12 @@ export class RequestContext implements CallContext, AccessLogEntry {
     private readonly options: RequestContextOptions,
   ) {}
 
+  /** The id that the request carries if it is safe to log, or a new one. */
   get requestId(): string {
-    this.id ??= resolveRequestId(this.headers["x-request-id"]);
+    if (this.id === undefined) {
+      const given = this.headers["x-request-id"];
+      this.id = typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : createRequestId();
+    }
     return this.id;
   }
 
@@ -159,9 +168,8 @@ export class RequestContext implements CallContext, AccessLogEntry {
     return this.workController.signal;
   }
 
-  endWork(): void {
-    this.isWorkOver = true;
-    this.workController?.abort(ABANDONED);
+  remainingMs(): number {
+    return this.deadlineAt - performance.now();
   }
 
   addLogFields(fields: LogFields): void {
@@ -206,12 +214,6 @@ export class RequestContext implements CallContext, AccessLogEntry {
     return { code: toCodeName(reason), message, reason, field };
   }
 
-  /** Returns the part of the context that operations see; `timeoutMs` as in CallContext. */
-  toCallContext(timeoutMs: number | undefined): CallContext {
-    this.timeoutMs = timeoutMs;
-    return this;
-  }
-
   /**
    * Does a part of the work of this request: at once, or when it is its caller's turn.
    * @param unreadBytes what the work has to read. Default: nothing
@@ -222,18 +224,64 @@ export class RequestContext implements CallContext, AccessLogEntry {
   }
 
   /**
-   * Runs the operation of this call and answers the call: synchronously if the operation is synchronous, otherwise when
-   * it is the turn of its caller.
+   * Runs the operation of this call within the caller's timeout and the configured maximum, whichever is shorter. One that
+   * responds synchronously costs neither a timer nor a signal nor a slot.
+   * @param callerTimeoutMs in milliseconds; undefined: none given
+   * @throws ServiceError DEADLINE_EXCEEDED; OVERLOADED when the call has to wait and no slot is free
    */
+  run<Request, Response>(
+    operation: Operation<Request, Response>,
+    request: Request,
+    callerTimeoutMs: number | undefined,
+  ): MaybePromise<Response> {
+    const { maxTimeoutMs, pendingCalls } = this.options;
+    const timeoutMs = Math.min(callerTimeoutMs ?? maxTimeoutMs, maxTimeoutMs);
+    if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline passed before the call arrived");
+    this.deadlineAt = readTurnTime() + timeoutMs;
+    let isWaiting = false;
+    try {
+      const response = operation(request, this);
+      if (!isPromise(response)) return response;
+      const releaseSlot = pendingCalls.tryAcquire(this.caller);
+      if (releaseSlot === undefined) {
+        response.catch(() => {});
+        throw new ServiceError("OVERLOADED", "too many calls are waiting here", { retryAfterSeconds: 1 });
+      }
+      isWaiting = true;
+      return this.raceDeadline(response, timeoutMs).finally(releaseSlot);
+    } finally {
+      if (!isWaiting) this.endWork();
+    }
+  }
+
+  private raceDeadline<Response>(response: Promise<Response>, timeoutMs: number): Promise<Response> {
+    const createError = () => new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`);
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(createError()), timeoutMs);
+    });
+    return Promise.race([response, timeout]).finally(() => {
+      clearTimeout(timer);
+      this.endWork();
+    });
+  }
+
+  /** Aborts work that the response did not wait for. */
+  private endWork(): void {
+    this.isWorkOver = true;
+    this.workController?.abort(ABANDONED);
+  }
+
+  /** Runs the operation of this call and answers it: at once if that is synchronous, or when it is its caller's turn. */
   invoke(
     operation: Operation<Message, Message>,
     request: Message,
-    timeoutMs: number | undefined,
+    callerTimeoutMs: number | undefined,
     responder: CallResponder,
   ): void {
     let result: MaybePromise<Message>;
     try {
-      result = operation(request, this.toCallContext(timeoutMs));
+      result = this.run(operation, request, callerTimeoutMs);
     } catch (error) {
       responder.fail(error);
       return;
@@ -318,19 +366,11 @@ function readAddress(socket: { readonly remoteAddress?: string | undefined } | u
 }
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
-
 const ID_BYTES = 16;
 const IDS_PER_BLOCK = 128;
 
-/**
- * Identifiers that are drawn together: a draw of random bytes costs as much as everything else about twenty of them.
- */
+/** Identifiers that are drawn together: a draw of random bytes costs as much as everything else about twenty of them. */
 const block = { hex: "", used: IDS_PER_BLOCK };
-
-/** Returns the id that the request carries if it is safe to log, or a new one. */
-export function resolveRequestId(id: unknown): string {
-  return typeof id === "string" && REQUEST_ID_PATTERN.test(id) ? id : createRequestId();
-}
 
 /** Creates the id of a request that carries none: a UUID of version 4 (RFC 9562 5.4). */
 export function createRequestId(): string {

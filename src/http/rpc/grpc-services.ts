@@ -28,7 +28,7 @@ export function createHealthService(serviceNames: readonly string[], draining: A
   // The empty name stands for the server as a whole.
   const serviceNameSet = new Set(["", ...serviceNames]);
   const getStatus = () => (draining.aborted ? Status.NOT_SERVING : Status.SERVING);
-  const check: Operation<Request, Response> = async ({ service }) => {
+  const check: Operation<Request, Response> = ({ service }) => {
     if (!serviceNameSet.has(service)) throw new ConnectError("unknown service", Code.NotFound);
     return create(HealthCheckResponseSchema, { status: getStatus() });
   };

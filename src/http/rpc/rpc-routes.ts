@@ -1,10 +1,9 @@
-import type { DescMethod, DescMethodServerStreaming, DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import type { CallContext } from "../../operations/operation.js";
 import type { OverloadManager } from "../admission/overload-manager.js";
 import { COMPRESS_MIN_BYTES, gzipCompression } from "../codec/gzip.js";
 import type { HttpLimits } from "../connection/http-limits.js";
@@ -97,9 +96,9 @@ class RpcRoutesBuilder {
 
   #addUnaryMethod(method: DescMethodUnary, operation: AnyOperation, isRateLimited: boolean): void {
     this.#unaryMethods.set(toPath(method), new UnaryMethod(method, operation, isRateLimited));
-    this.#connect.rpc(method, (request, context) => operation(request, toCallContext(context)));
+    this.#connect.rpc(method, (request, context) => runOperation(operation, request, context));
     this.#grpc.rpc(toServerStreaming(method), async function* (request, context) {
-      yield await operation(request, toCallContext(context));
+      yield await runOperation(operation, request, context);
     });
   }
 
@@ -176,8 +175,8 @@ function toServerStreaming(method: DescMethodUnary): DescMethodServerStreaming {
   return { ...method, methodKind: "server_streaming" };
 }
 
-function toCallContext({ values, timeoutMs }: HandlerContext): CallContext {
-  return getRequestContext(values).toCallContext(timeoutMs());
+function runOperation(operation: AnyOperation, request: Message, { values, timeoutMs }: HandlerContext) {
+  return getRequestContext(values).run(operation, request, timeoutMs());
 }
 
 /** Maps the errors of every call to public ones and records the outcome in the request context. */

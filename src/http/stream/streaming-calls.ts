@@ -162,17 +162,16 @@ class OpenStream implements MessageStream<Message> {
 
   start(): void {
     const { context, operation, request, remainingMs, signal } = this.call;
-    const callContext = context.toCallContext(remainingMs);
     // Of a signal that has fired there is no event: the request may have arrived after its deadline, or be gone. Who waits for
     // messages has to be told so before the end of the request closes the stream without a word.
     if (signal?.aborted) this.end(signal.reason);
     context.onEnd(() => {
-      callContext.addLogFields({ messages: this.messages });
+      context.addLogFields({ messages: this.messages });
       this.close();
     });
     if (signal?.aborted) return;
     try {
-      const handlers = operation(request, this, callContext);
+      const handlers = operation(request, this, context);
       if (this.isOpen) this.handlers = handlers;
       else handlers.onEnd();
     } catch (error) {

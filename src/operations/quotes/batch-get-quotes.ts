@@ -31,10 +31,6 @@ interface BatchGetQuotesDeps {
   readonly engine: Pick<QuoteEngine, "prepareQuotes">;
   /** Slots for the quotes of batches, while they wait. */
   readonly quoteQuota: FairQuota;
-  /** Maximum duration of a call, in milliseconds. */
-  readonly maxTimeoutMs: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
   /** Divides the time of the event loop among callers. */
   readonly eventLoop: FairScheduler;
   /** Observes the number of results by their reason; quotes have an empty one. */
@@ -51,17 +47,14 @@ const MAX_REPEATED_CHARS = 100;
 export function createBatchGetQuotes(
   deps: BatchGetQuotesDeps,
 ): Operation<BatchGetQuotesRequest, BatchGetQuotesResponse> {
-  const { settings, maxTimeoutMs, monotonicNow } = deps;
   const quoter = new BatchQuoter(deps);
-  return (message, context) => {
-    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    return mapMaybeAsync(listQuoteRequests(message, settings), (requests) => {
+  return (message, context) =>
+    mapMaybeAsync(listQuoteRequests(message, deps.settings), (requests) => {
       // Before any work.
       const counted = context.countAsRequests(requests.length);
-      const quote = () => quoter.quoteAll(requests, context, deadlineAt);
+      const quote = () => quoter.quoteAll(requests, context);
       return counted === undefined ? quote() : counted.then(quote);
     });
-  };
 }
 
 /** A request with valid parameters, and the index of its result. */
@@ -78,11 +71,7 @@ class BatchQuoter {
     this.#deps = deps;
   }
 
-  quoteAll(
-    messages: readonly GetQuoteRequest[],
-    context: CallContext,
-    deadlineAt: number,
-  ): MaybePromise<BatchGetQuotesResponse> {
+  quoteAll(messages: readonly GetQuoteRequest[], context: CallContext): MaybePromise<BatchGetQuotesResponse> {
     // Before any work: who has too many quotes waiting must not cost more by asking for more.
     const release = this.#deps.quoteQuota.tryAcquire(context.caller, messages.length);
     if (release === undefined) {
@@ -94,7 +83,7 @@ class BatchQuoter {
       this.#start(batch, messages);
       if (batch.isComplete) return batch.respond(this.#deps.onResults);
       isWaiting = true;
-      return this.#completeWithin(deadlineAt - this.#deps.monotonicNow(), batch).finally(release);
+      return this.#completeInTime(batch).finally(release);
     } finally {
       if (!isWaiting) release();
     }
@@ -153,8 +142,9 @@ class BatchQuoter {
   }
 
   /** Waits for the results, and answers before the deadline with those at hand: a slow chain must not fail the others. */
-  async #completeWithin(timeoutMs: number, batch: Batch): Promise<BatchGetQuotesResponse> {
+  async #completeInTime(batch: Batch): Promise<BatchGetQuotesResponse> {
     const { signal } = batch.context;
+    const timeoutMs = batch.context.remainingMs();
     const responseTimeMs = Math.min(Math.max(timeoutMs / 20, MIN_RESPONSE_TIME_MS), MAX_RESPONSE_TIME_MS);
     const stop = (): void => batch.failMissing(new ServiceError("DEADLINE_EXCEEDED", "no quote within the deadline"));
     const timer = setTimeout(stop, Math.max(timeoutMs / 2, timeoutMs - responseTimeMs));

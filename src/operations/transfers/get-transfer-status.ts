@@ -37,18 +37,14 @@ export interface GetTransferStatusDeps {
   /** undefined: the source is switched off. */
   readonly attestations: Pick<AttestationClient, "findOutage"> | undefined;
   readonly prices: TokenPrices;
-  /** Maximum duration of a call, in milliseconds. */
-  readonly maxTimeoutMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
 }
 
 export function createGetTransferStatus(
   deps: GetTransferStatusDeps,
 ): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
-  const { chains, statusCache, details: detailsFinder, attestations, maxTimeoutMs, monotonicNow } = deps;
+  const { chains, statusCache, details: detailsFinder, attestations } = deps;
   const responder = new StatusResponder(deps);
 
   return (request, context) => {
@@ -58,21 +54,14 @@ export function createGetTransferStatus(
     const isFull = parseIsFullView(request.view);
     context.addLogFields({ network: network.slug });
 
-    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    const remainingMs = (): number => deadlineAt - monotonicNow();
     const toResponseOrNotFound = (status: LookupResult): MaybePromise<GetTransferStatusResponse> => {
       if (status !== undefined)
-        return responder.respond(
-          status,
-          details,
-          { network: network.slug, isPrivate: customUrls.size > 0, remainingMs },
-          context,
-        );
+        return responder.respond(status, details, { network: network.slug, isPrivate: customUrls.size > 0 }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
     let details: TransferDetails | undefined;
     const find = (customChains?: NetworkChainClients): MaybePromise<LookupResult> => {
-      const lookupContext = new CallLookupContext(network, { chains, customChains }, remainingMs, context);
+      const lookupContext = new CallLookupContext(network, { chains, customChains }, context);
       const lookup = statusCache.find(query, lookupContext);
       if (!isFull) return lookup;
       return mapMaybeAsync(lookup, (status) => {
@@ -80,7 +69,7 @@ export function createGetTransferStatus(
         return mapMaybeAsync(detailsFinder.find([status], lookupContext), ([outcome]) => {
           if (outcome !== undefined && "error" in outcome) throw outcome.error;
           details = outcome?.details;
-          const warned = warnOfMissingAttestations(details ? [details] : [], attestations, context, remainingMs);
+          const warned = warnOfMissingAttestations(details ? [details] : [], attestations, context);
           return mapMaybeAsync(warned, () => status);
         });
       });
@@ -109,11 +98,7 @@ class StatusResponder {
   respond(
     status: TransferStatus,
     details: TransferDetails | undefined,
-    {
-      network,
-      isPrivate,
-      remainingMs,
-    }: { readonly network: string; readonly isPrivate: boolean; readonly remainingMs: () => number },
+    { network, isPrivate }: { readonly network: string; readonly isPrivate: boolean },
     context: CallContext,
   ): MaybePromise<GetTransferStatusResponse> {
     const { logFields, metadata } = this.#describe(status, network);
@@ -125,7 +110,7 @@ class StatusResponder {
       if (details === undefined) return message;
       return Object.preventExtensions({ ...message, details: toTransferDetailsMessage(details) });
     };
-    const getTimeoutMs = (): number => Math.min(PRICE_TIMEOUT_MS, Math.max(0, remainingMs() / 2));
+    const getTimeoutMs = (): number => Math.min(PRICE_TIMEOUT_MS, Math.max(0, context.remainingMs() / 2));
     return mapMaybeAsync(getPriceUsd(status, this.#deps.prices, getTimeoutMs), respondWithPrice);
   }
 
@@ -178,7 +163,6 @@ class CallLookupContext implements LookupContext {
   constructor(
     readonly network: Network,
     access: ChainAccess,
-    readonly remainingMs: () => number,
     callContext: CallContext,
   ) {
     this.isPrivate = access.customChains !== undefined;
@@ -188,6 +172,10 @@ class CallLookupContext implements LookupContext {
 
   get chains(): NetworkChainClients {
     return this.#access.customChains ?? this.#access.chains.forNetwork(this.network.slug);
+  }
+
+  remainingMs(): number {
+    return this.#callContext.remainingMs();
   }
 
   get caller(): string {
@@ -232,8 +220,7 @@ const SILENT = "does not respond";
 export function warnOfMissingAttestations(
   details: readonly Pick<TransferDetails, "substate">[],
   attestations: Pick<AttestationClient, "findOutage"> | undefined,
-  context: Pick<CallContext, "addWarning">,
-  remainingMs: () => number,
+  context: Pick<CallContext, "addWarning" | "remainingMs">,
 ): MaybePromise<void> {
   if (!details.some(({ substate }) => substate === "WAITING_FOR_ATTESTATION")) return undefined;
   const warn = (outage: string | undefined): void => {
@@ -241,7 +228,7 @@ export function warnOfMissingAttestations(
     context.addWarning(`it is not known what is attested: the CCTP attestation source ${outage}`);
   };
   if (attestations === undefined) return warn("is switched off (ATTESTATION_API_URL)");
-  const timeoutMs = Math.min(ATTESTATION_TIMEOUT_MS, Math.max(0, remainingMs() / 2));
+  const timeoutMs = Math.min(ATTESTATION_TIMEOUT_MS, Math.max(0, context.remainingMs() / 2));
   return withTimeoutOrFallback<string | undefined>(attestations.findOutage(), timeoutMs, SILENT).then(warn);
 }
 

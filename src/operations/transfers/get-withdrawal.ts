@@ -21,19 +21,13 @@ export function createGetWithdrawal({
   chains,
   statusCache,
   withdrawals,
-  maxTimeoutMs,
   now,
-  monotonicNow,
 }: {
   readonly chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints">;
   readonly statusCache: Pick<StatusCache, "find">;
   readonly withdrawals: Pick<WithdrawalFinder, "find">;
-  /** Maximum duration of a call, in milliseconds. */
-  readonly maxTimeoutMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
 }): Operation<GetWithdrawalRequest, GetWithdrawalResponse> {
   return (request, context) => {
     const query = parseTransferIdentifiers(request);
@@ -41,8 +35,7 @@ export function createGetWithdrawal({
     const customUrls = parseRpcUrls(network, request.rpcUrl);
     context.addLogFields({ network: network.slug });
 
-    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    const remainingMs = (): number => deadlineAt - monotonicNow();
+    const remainingMs = (): number => context.remainingMs();
     const find = async (access: NetworkChainClients): Promise<GetWithdrawalResponse> => {
       const { caller, signal } = context;
       const lookup = { network, chains: access, isPrivate: customUrls.size > 0, caller, signal, remainingMs };

@@ -57,12 +57,8 @@ export function createListTransfers(deps: {
   /** undefined: the source is switched off. */
   readonly attestations: Pick<AttestationClient, "findOutage"> | undefined;
   readonly prices: Pick<TokenPrices, "peekTable" | "getTable">;
-  /** Maximum duration of a call, in milliseconds. */
-  readonly maxTimeoutMs: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly monotonicNow: () => number;
 }): Operation<ListTransfersRequest, ListTransfersResponse> {
-  const { lister, chains, details, attestations, prices, maxTimeoutMs, monotonicNow } = deps;
+  const { lister, chains, details, attestations, prices } = deps;
 
   return (request, context) => {
     const network = parseNetwork(request.network);
@@ -75,8 +71,7 @@ export function createListTransfers(deps: {
     if (lister === undefined || !lister.isIndexed(network))
       throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
 
-    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    const remainingMs = (): number => deadlineAt - monotonicNow();
+    const remainingMs = (): number => context.remainingMs();
     const respond = (answer: Answer, outcomes: readonly DetailsOutcome[]): MaybePromise<ListTransfersResponse> => {
       context.addLogFields({ transfers: answer.list.transfers.length });
       // The list of an account changes at any moment.
@@ -90,7 +85,7 @@ export function createListTransfers(deps: {
       const lookup = { network, ...access, caller, signal, remainingMs };
       return mapMaybeAsync(details.find(answer.list.transfers, lookup), (outcomes) => {
         const read = outcomes.flatMap((outcome) => ("details" in outcome ? [outcome.details] : []));
-        const warned = warnOfMissingAttestations(read, attestations, context, remainingMs);
+        const warned = warnOfMissingAttestations(read, attestations, context);
         return mapMaybeAsync(warned, () => respond(answer, outcomes));
       });
     };

@@ -29,9 +29,10 @@ export interface LookupContext extends Requester {
   readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
 
-/** Copies a context with what a getter of it may create on first access: spreading it would lose that. */
+/** Copies a context whose members may be getters and methods of a class: spreading it would lose those. */
 export function copyContext(context: LookupContext, signal = context.signal): LookupContext {
-  return { ...context, chains: context.chains, caller: context.caller, signal };
+  const { chains, caller } = context;
+  return { ...context, chains, caller, signal, remainingMs: () => context.remainingMs() };
 }
 
 /**

@@ -41,19 +41,18 @@ const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
   getQuote: createGetQuote({ chains: dependency, settings: dependency, engine: dependency }),
   batchGetQuotes: createBatchGetQuotes({
     ...{ settings: dependency, engine: dependency, quoteQuota: dependency, eventLoop: dependency },
-    ...{ maxTimeoutMs: 1000, monotonicNow: () => performance.now() },
   }),
   getTransferStatus: createGetTransferStatus({
     ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
-    ...{ attestations: undefined, maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
+    ...{ attestations: undefined, now: Date.now },
   }),
   getWithdrawal: createGetWithdrawal({
     ...{ chains: dependency, statusCache: dependency, withdrawals: dependency },
-    ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
+    now: Date.now,
   }),
   listTransfers: createListTransfers({
     ...{ lister: dependency, chains: dependency, details: dependency, prices: dependency },
-    ...{ attestations: undefined, maxTimeoutMs: 1000, monotonicNow: () => 0 },
+    attestations: undefined,
   }),
   watchTransfers: (request, callContext) =>
     createWatchTransfers({ watcher: dependency })(request, dependency, callContext),

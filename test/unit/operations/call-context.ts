@@ -1,14 +1,12 @@
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 
-/** Creates the context of a call from 127.0.0.1 without a deadline, which records nothing. */
+/** Creates the context of a call from 127.0.0.1 with ten seconds left, which records nothing. */
 export function createCallContext(overrides: Partial<CallContext> = {}): CallContext {
-  const work = new AbortController();
   return {
     requestId: "r",
     caller: "127.0.0.1",
-    signal: work.signal,
-    endWork: () => work.abort(),
-    timeoutMs: undefined,
+    signal: new AbortController().signal,
+    remainingMs: () => 10_000,
     takenMs: 0,
     addLogFields: () => {},
     setCachePolicy: () => {},

@@ -22,7 +22,13 @@ import {
   sendHttp2On,
   sendRawBytes,
 } from "../support/raw-client.js";
-import { createLargeQuote, QUOTE_PATH, startHoldingServer, startTestServer } from "../support/test-server.js";
+import {
+  createLargeQuote,
+  QUOTE_PATH,
+  startHoldingServer,
+  startTestServer,
+  UNLIMITED_CALLS,
+} from "../support/test-server.js";
 
 const ROUTES = "GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n";
 const POST = `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\n`;
@@ -172,7 +178,14 @@ describe("invalid HTTP is rejected with a JSON error and logged", () => {
 });
 
 const createServer = (port: number) =>
-  new HttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
+  new HttpServer({
+    host: "127.0.0.1",
+    port,
+    services: [],
+    ...UNLIMITED_CALLS,
+    log: () => {},
+    onInternalError: () => {},
+  });
 
 test("listen rejects if the address is in use", async () => {
   const { port } = await startTestServer();

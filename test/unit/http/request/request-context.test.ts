@@ -2,10 +2,19 @@ import { expect, test } from "vitest";
 import {
   createRequestId,
   RequestContext,
+  type RequestContextOptions,
   type RequestSpan,
-  resolveRequestId,
 } from "../../../../src/http/request/request-context.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
+import { UNLIMITED_CALLS } from "../support/test-server.js";
+
+const OPTIONS: RequestContextOptions = {
+  log() {},
+  onInternalError() {},
+  trustProxy: false,
+  ...UNLIMITED_CALLS,
+  eventLoop: new FairScheduler(),
+};
 
 /** A traced call, and how often its trace started and ended. */
 function setup() {
@@ -21,13 +30,7 @@ function setup() {
     told.push("begin");
     return trace;
   };
-  const call = new RequestContext({}, undefined, {
-    log() {},
-    onInternalError() {},
-    trustProxy: false,
-    eventLoop: new FairScheduler(),
-    tracer: { startTrace },
-  });
+  const call = new RequestContext({}, undefined, { ...OPTIONS, tracer: { startTrace } });
   return { call, told };
 }
 
@@ -54,7 +57,7 @@ test("starts and ends one trace for a call whose caller left before the operatio
 });
 
 test.each([
-  ["its call is answered", (call: RequestContext) => call.endWork(), [true, false]],
+  ["its call is answered", (call: RequestContext) => void call.run(() => 1, null, undefined), [true, false]],
   ["its caller is gone", (call: RequestContext) => call.end(false), [true, true]],
 ])("ends the work of a call when %s, whether its signal was read before or not", (_, end, expected) => {
   const { call } = setup();
@@ -85,5 +88,6 @@ test.each([
   [["a"], false],
   [undefined, false],
 ])("keeps the id %j of a request: %s", (id, isKept) => {
-  expect(resolveRequestId(id) === id).toBe(isKept);
+  const headers = id === undefined ? {} : { "x-request-id": id };
+  expect(new RequestContext(headers, undefined, OPTIONS).requestId === id).toBe(isKept);
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { type AccessLogEntry, RequestContext } from "../../../../src/http/request/request-context.js";
 import { StreamPlaces } from "../../../../src/http/stream/stream-places.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
+import { UNLIMITED_CALLS } from "../support/test-server.js";
 
 const refusedWith = (reason: string) => expect.objectContaining({ reason, retryAfterSeconds: 5 });
 
@@ -14,6 +15,7 @@ function createCall() {
       log: (entry) => entries.push(entry),
       onInternalError() {},
       trustProxy: false,
+      ...UNLIMITED_CALLS,
       eventLoop: new FairScheduler(),
     },
   );

@@ -6,6 +6,7 @@ import { StreamingCalls, type StreamOutcome } from "../../../../src/http/stream/
 import type { MessageStream, StreamHandlers } from "../../../../src/operations/operation.js";
 import { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 import { bookmarkEvent } from "../support/stream-contract.js";
+import { UNLIMITED_CALLS } from "../support/test-server.js";
 
 // What an operation sees of its stream, whatever the protocol.
 
@@ -35,6 +36,7 @@ function start({
     log: (entry) => events.push(`logged ${entry.fields?.messages}`),
     onInternalError() {},
     trustProxy: false,
+    ...UNLIMITED_CALLS,
     eventLoop: new FairScheduler(),
   });
   let stream: Stream | undefined;

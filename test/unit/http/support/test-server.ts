@@ -18,6 +18,7 @@ import { type MountedService, mountService } from "../../../../src/http/request/
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import { HttpServer } from "../../../../src/http/server.js";
 import type { Operation } from "../../../../src/operations/operation.js";
+import { FairQuota } from "../../../../src/resilience/fair-quota.js";
 import type { FairScheduler } from "../../../../src/resilience/fair-scheduler.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { mountWatch, type WatchOperation } from "./stream-contract.js";
@@ -51,6 +52,8 @@ export interface TestServerOptions {
   /** A server-streaming operation. Default: none is mounted. */
   readonly watch?: WatchOperation;
   readonly limits?: Partial<HttpLimits>;
+  /** Default: the longest timer. */
+  readonly maxTimeoutMs?: number;
   readonly trustProxy?: boolean;
   readonly eventLoop?: FairScheduler;
   readonly reads?: ReadTurns;
@@ -61,6 +64,9 @@ export interface TestServerOptions {
   /** Default: true, unless `describeOnBothPaths` sets it. */
   readonly fastPaths?: boolean;
 }
+
+/** Deadlines and slots that no call of a test exceeds. */
+export const UNLIMITED_CALLS = { maxTimeoutMs: 2 ** 31 - 1, pendingCalls: new FairQuota(() => 10_000) };
 
 let defaultFastPaths = true;
 
@@ -129,6 +135,7 @@ export async function startTestServer({
   const server = new HttpServer({
     host: "127.0.0.1",
     port: 0,
+    ...UNLIMITED_CALLS,
     services: [bridge(getQuote), kinds, ...(watch === undefined ? [] : [mountWatch(watch)])],
     log: (line) => {
       accessLines.push(flattenEntry(line));

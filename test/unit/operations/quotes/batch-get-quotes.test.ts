@@ -32,20 +32,20 @@ interface Options {
   /** Returns the quote of a request; a promise is a quote whose inputs are not at hand. */
   readonly prepare?: (request: QuoteRequest) => PreparedQuote | Promise<PreparedQuote>;
   readonly hasSettings?: boolean;
-  readonly timeoutMs?: number;
+  readonly remainingMs?: number;
   readonly capacity?: number;
   readonly count?: (requests: number) => Promise<void> | undefined;
 }
 
 function setup({ prepare = (request) => () => toQuote(request), ...options }: Options = {}) {
-  const { hasSettings = true, timeoutMs, capacity = 1_000, count = () => undefined } = options;
+  const { hasSettings = true, remainingMs = 10_000, capacity = 1_000, count = () => undefined } = options;
   const calls = {
     ...{ prepared: [] as QuoteRequest[], internal: [] as unknown[] },
     ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[] },
   };
   const caller = new AbortController();
   const { context, recorded: response } = createRecordingContext({
-    ...{ caller: "192.0.2.1", signal: caller.signal, timeoutMs },
+    ...{ caller: "192.0.2.1", signal: caller.signal, remainingMs: () => remainingMs },
     countAsRequests(requests) {
       calls.calls.push(`count ${requests}`);
       return count(requests);
@@ -71,8 +71,6 @@ function setup({ prepare = (request) => () => toQuote(request), ...options }: Op
       },
     },
     quoteQuota: quota,
-    maxTimeoutMs: 10_000,
-    monotonicNow: () => Date.now(),
     eventLoop: new FairScheduler({ turnMs: 1_000 }),
     onResults: (counts) => calls.counts.push(counts),
   });
@@ -255,7 +253,7 @@ test("waits for the settings", async () => {
 test("answers with the quotes at hand before the deadline", async () => {
   vi.useFakeTimers();
   const { call, quota } = setup({
-    timeoutMs: 1_000,
+    remainingMs: 1_000,
     prepare: (request) => (request.amountIn === 1n ? new Promise(() => {}) : () => toQuote(request)),
   });
   const response = Promise.resolve(call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] }));

@@ -16,7 +16,12 @@ import type { TokenPrices } from "../../../../src/prices/token-prices.js";
 import { mapMaybeAsync } from "../../../../src/resilience/maybe-async.js";
 import type { DetailsFinder } from "../../../../src/transfers/details/details-finder.js";
 import type { DetailsOutcome, TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
-import type { LookupContext, LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
+import {
+  copyContext,
+  type LookupContext,
+  type LookupResult,
+  type TransferQuery,
+} from "../../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import type { StatusCache } from "../../../../src/transfers/status-cache.js";
 import {
@@ -33,7 +38,6 @@ import {
 import { createRecordingContext } from "../call-context.js";
 
 const OBSERVED_AT_MS = 1_700_000_100_000;
-const MAX_TIMEOUT_MS = 10_000;
 
 const settledDetails: TransferDetails = {
   substate: "RECEIVED",
@@ -49,16 +53,15 @@ interface Setup {
   readonly usd?: number | undefined;
   /** Price that is loaded, or its error; undefined: hangs. */
   readonly usdLater?: number | Error | undefined;
-  readonly timeoutMs?: number;
   readonly details?: DetailsOutcome | Promise<DetailsOutcome>;
   readonly blockAges?: GetTransferStatusDeps["blockAges"];
 }
 
-function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDetails }, ...parts }: Setup = {}) {
+function setup({ usdLater, blockAges, details = { details: settledDetails }, ...parts }: Setup = {}) {
   // An explicit undefined is not the default.
   const status = "status" in parts ? parts.status : createStatus();
   const usd = "usd" in parts ? parts.usd : 2;
-  const state = { usd, now: OBSERVED_AT_MS + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
+  const state = { usd, now: OBSERVED_AT_MS + 1_500, remainingMs: 10_000, signalReads: 0, closed: 0 };
   const lookups: { query: TransferQuery; context: LookupContext }[] = [];
   const statusCache: Pick<StatusCache, "find"> = {
     find(query, context) {
@@ -104,12 +107,10 @@ function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDet
     details: detailsFinder,
     attestations: undefined,
     prices,
-    maxTimeoutMs: MAX_TIMEOUT_MS,
     now: () => state.now,
-    monotonicNow: () => state.steady,
   });
   const caller = new AbortController();
-  const { context, recorded } = createRecordingContext({ timeoutMs });
+  const { context, recorded } = createRecordingContext({ remainingMs: () => state.remainingMs });
   Object.defineProperty(context, "signal", {
     get() {
       state.signalReads += 1;
@@ -410,29 +411,25 @@ describe("the price", () => {
   });
 
   test.each([
-    [1_000, 0, MAX_TIMEOUT_MS],
+    [1_000, 10_000],
     // Half of the remaining time is reserved for the response.
-    [400, 0, 800],
-    [400, 1_200, 2_000],
-    [0, 1_200, 1_200],
-  ])(
-    "is waited for at most %i ms after a lookup of %i ms with a timeout of %i ms",
-    async (maxWaitMs, lookupMs, timeoutMs) => {
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-      const status = createDeferred<LookupResult>();
-      const { call, state } = setup({ usd: undefined, status: status.promise, timeoutMs });
-      let isSettled = false;
-      const response = Promise.resolve(call()).finally(() => {
-        isSettled = true;
-      });
-      state.steady += lookupMs;
-      status.resolve(createStatus());
-      await vi.advanceTimersByTimeAsync(Math.max(0, maxWaitMs - 1));
-      expect(isSettled).toBe(maxWaitMs === 0);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(await response).toMatchObject({ amountUsd: 0, amountFormatted: 2.5 });
-    },
-  );
+    [400, 800],
+    [0, 0],
+  ])("is waited for at most %i ms when %i ms are left after the lookup", async (maxWaitMs, remainingMs) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const status = createDeferred<LookupResult>();
+    const { call, state } = setup({ usd: undefined, status: status.promise });
+    let isSettled = false;
+    const response = Promise.resolve(call()).finally(() => {
+      isSettled = true;
+    });
+    state.remainingMs = remainingMs;
+    status.resolve(createStatus());
+    await vi.advanceTimersByTimeAsync(Math.max(0, maxWaitMs - 1));
+    expect(isSettled).toBe(maxWaitMs === 0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await response).toMatchObject({ amountUsd: 0, amountFormatted: 2.5 });
+  });
 
   test("changes the message of a cached status; the message is memoized while the price is the same", () => {
     const { call, state } = setup({ status: Object.freeze(createStatus()) });
@@ -456,18 +453,14 @@ describe("the price", () => {
   });
 });
 
-describe("the deadline of the lookup", () => {
-  test.each([
-    [undefined, MAX_TIMEOUT_MS],
-    [400, 400],
-    [60_000, MAX_TIMEOUT_MS],
-  ])("for a timeout of %s ms is %i ms", async (timeoutMs, remainingMs) => {
-    const { call, lookups, state, caller } = setup(timeoutMs === undefined ? {} : { timeoutMs });
-    await call();
-    const [first] = lookups;
-    expect(first?.context.remainingMs()).toBe(remainingMs);
-    state.steady += 300;
-    expect(first?.context.remainingMs()).toBe(remainingMs - 300);
-    expect(first?.context.signal).toBe(caller.signal);
-  });
+test("the lookup has the deadline and the signal of its call, and so has a copy of its context", async () => {
+  const { call, lookups, state, caller } = setup();
+  await call();
+  const [first] = lookups;
+  if (first === undefined) throw new Error("no lookup");
+  state.remainingMs = 300;
+  for (const context of [first.context, copyContext(first.context)]) {
+    expect(context.remainingMs()).toBe(300);
+    expect(context.signal).toBe(caller.signal);
+  }
 });

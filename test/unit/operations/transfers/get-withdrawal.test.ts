@@ -26,9 +26,7 @@ async function call(
     },
     statusCache: { find: () => status },
     withdrawals: { find: async () => withdrawal },
-    maxTimeoutMs: 10_000,
     now: () => OBSERVED_AT_MS + 500,
-    monotonicNow: () => 0,
   });
   const { context, recorded } = createRecordingContext();
   const response: GetWithdrawalResponse = await operation(create(GetWithdrawalRequestSchema, request), context);

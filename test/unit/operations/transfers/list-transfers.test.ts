@@ -59,8 +59,6 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", outco
     chains: { forNetwork: () => createChainAccess([]) },
     details: { find: () => outcomes },
     attestations: undefined,
-    maxTimeoutMs: 10_000,
-    monotonicNow: () => 0,
   });
   const { context, recorded } = createRecordingContext({
     countAsRequests(count) {
