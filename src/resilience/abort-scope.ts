@@ -66,15 +66,24 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** Resolves like a promise, or with the fallback when the promise rejects or the time in milliseconds has elapsed. */
-export async function withTimeoutOrFallback<T>(promise: Promise<T>, milliseconds: number, fallback: T): Promise<T> {
+/** Settles like a promise, or with what `onTimeout` returns or throws when the time in milliseconds has elapsed. */
+export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, onTimeout: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(fallback), milliseconds);
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
   });
   try {
-    return await Promise.race([promise.catch(() => fallback), timeout]);
+    return await Promise.race([promise, elapsed.then(onTimeout)]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Resolves like a promise, or with the fallback when the promise rejects or the time in milliseconds has elapsed. */
+export function withTimeoutOrFallback<T>(promise: Promise<T>, milliseconds: number, fallback: T): Promise<T> {
+  return withTimeout(
+    promise.catch(() => fallback),
+    milliseconds,
+    () => fallback,
+  );
 }

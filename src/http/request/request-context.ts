@@ -5,7 +5,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { type ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext, Operation, PublicError } from "../../operations/operation.js";
-import { ABANDONED } from "../../resilience/abort-scope.js";
+import { ABANDONED, withTimeout } from "../../resilience/abort-scope.js";
 import { createTurnClock } from "../../resilience/clock.js";
 import type { FairQuota } from "../../resilience/fair-quota.js";
 import type { FairScheduler } from "../../resilience/fair-scheduler.js";
@@ -248,22 +248,15 @@ export class RequestContext implements CallContext, AccessLogEntry {
         throw new ServiceError("OVERLOADED", "too many calls are waiting here", { retryAfterSeconds: 1 });
       }
       isWaiting = true;
-      return this.raceDeadline(response, timeoutMs).finally(releaseSlot);
+      return withTimeout(response, timeoutMs, () => {
+        throw new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`);
+      }).finally(() => {
+        releaseSlot();
+        this.endWork();
+      });
     } finally {
       if (!isWaiting) this.endWork();
     }
-  }
-
-  private raceDeadline<Response>(response: Promise<Response>, timeoutMs: number): Promise<Response> {
-    const createError = () => new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`);
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(createError()), timeoutMs);
-    });
-    return Promise.race([response, timeout]).finally(() => {
-      clearTimeout(timer);
-      this.endWork();
-    });
   }
 
   /** Aborts work that the response did not wait for. */

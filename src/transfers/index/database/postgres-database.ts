@@ -1,4 +1,5 @@
 import { type CompiledQuery, Kysely, PostgresDialect, type PostgresPoolClient, sql } from "kysely";
+import { withTimeout } from "../../../resilience/abort-scope.js";
 import { FairSemaphore } from "../../../resilience/fair-semaphore.js";
 import type { MaybePromise } from "../../../resilience/maybe-async.js";
 import type { Requester } from "../../../resilience/waiters.js";
@@ -200,14 +201,7 @@ function createBuilder(connect: PostgresPool["connect"]): Kysely<IndexTables> {
 async function withinTime<T>(timeoutMs: number, read: () => MaybePromise<T>): Promise<T> {
   // Before the timer, which nobody would stop if the read throws at once.
   const result = Promise.resolve(read());
-  result.catch(() => {});
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new PostgresFailure("ETIMEDOUT")), timeoutMs);
+  return withTimeout(result, timeoutMs, () => {
+    throw new PostgresFailure("ETIMEDOUT");
   });
-  try {
-    return await Promise.race([result, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
