@@ -14,7 +14,7 @@ import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/attestation-client.js";
 import type { Network } from "../../hop/networks.js";
 import { getTokenDecimals } from "../../hop/tokens.js";
-import type { TokenPrices } from "../../prices/token-prices.js";
+import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
 import { withTimeoutOrFallback } from "../../resilience/abort-scope.js";
 import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { DetailsFinder } from "../../transfers/details/details-finder.js";
@@ -117,8 +117,7 @@ class StatusResponder {
   /** A response without a price is never cached for long, since the price may become available. */
   #getCachePolicy(status: TransferStatus, details: TransferDetails | undefined, priceUsd: number): CachePolicy {
     const isSettled = isImmutableStatus(status) && priceUsd > 0 && (details === undefined || areFinalDetails(details));
-    const maxAgeSeconds = isSettled ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(status) / 1000;
-    return { ageSeconds: (this.#deps.now() - status.observedAtMs) / 1000, maxAgeSeconds };
+    return toStatusCachePolicy(status, isSettled, this.#deps.now());
   }
 
   /**
@@ -141,6 +140,12 @@ class StatusResponder {
     if (Object.isFrozen(status)) this.#descriptions.set(status, description);
     return description;
   }
+}
+
+/** Lets callers cache what a status says. @param isSettled whether it cannot change */
+export function toStatusCachePolicy(status: TransferStatus, isSettled: boolean, nowMs: number): CachePolicy {
+  const maxAgeSeconds = isSettled ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(status) / 1000;
+  return { ageSeconds: (nowMs - status.observedAtMs) / 1000, maxAgeSeconds };
 }
 
 /** The chains that a call may read. */
@@ -248,7 +253,13 @@ export function getPriceUsd(
 ): MaybePromise<number> {
   if (priceUsd !== undefined) return priceUsd;
   const table = prices.peekTable([token]);
-  if (table === undefined) return withTimeoutOrFallback(prices.getUsdPrice(token), getTimeoutMs(), 0);
+  return table === undefined
+    ? withTimeoutOrFallback(prices.getUsdPrice(token), getTimeoutMs(), 0)
+    : readUsdPrice(table, token);
+}
+
+/** Returns the price of a token; 0 without one. */
+export function readUsdPrice(table: PriceTable, token: string): number {
   try {
     return table.getUsdPrice(token);
   } catch {

@@ -8,14 +8,12 @@ import {
 import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import { isImmutableStatus, type SentTransfer, type TransferStatus } from "../../transfers/status.js";
-import { getStatusTtlMs, type StatusCache } from "../../transfers/status-cache.js";
+import type { StatusCache } from "../../transfers/status-cache.js";
 import type { Withdrawal } from "../../transfers/withdrawals/withdrawal.js";
 import type { WithdrawalFinder } from "../../transfers/withdrawals/withdrawal-finder.js";
-import type { CachePolicy, Operation } from "../operation.js";
+import type { Operation } from "../operation.js";
 import { parseNetwork, parseRpcUrls, parseTransferIdentifiers } from "../parameters.js";
-
-/** How long callers may cache that a transfer was received, once nothing can change that. */
-const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
+import { toStatusCachePolicy } from "./get-transfer-status.js";
 
 export function createGetWithdrawal({
   chains,
@@ -33,31 +31,26 @@ export function createGetWithdrawal({
     const query = parseTransferIdentifiers(request);
     const network = parseNetwork(request.network);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
+    const isPrivate = customUrls.size > 0;
     context.addLogFields({ network: network.slug });
 
-    const remainingMs = (): number => context.remainingMs();
     const find = async (access: NetworkChainClients): Promise<GetWithdrawalResponse> => {
       const { caller, signal } = context;
-      const lookup = { network, chains: access, isPrivate: customUrls.size > 0, caller, signal, remainingMs };
+      const lookup = { network, chains: access, isPrivate, caller, signal, remainingMs: () => context.remainingMs() };
       const status = await statusCache.find(query, lookup);
       if (status === undefined)
         throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
       const withdrawal = await withdrawals.find(status, lookup);
       const { source, destination, token } = status.sent;
       context.addLogFields({ token, route: `${source.slug}>${destination.slug}`, state: withdrawal.state });
-      context.setCachePolicy(customUrls.size > 0 ? "private" : getCachePolicy(status, now()));
+      context.setCachePolicy(isPrivate ? "private" : toStatusCachePolicy(status, isImmutableStatus(status), now()));
       if (withdrawal.warning !== undefined) context.addWarning(withdrawal.warning);
       return toMessage(status, withdrawal);
     };
-    return customUrls.size > 0
+    return isPrivate
       ? chains.withCustomEndpoints(network.slug, customUrls, find, context)
       : find(chains.forNetwork(network.slug));
   };
-}
-
-function getCachePolicy(status: TransferStatus, nowMs: number): CachePolicy {
-  const maxAgeSeconds = isImmutableStatus(status) ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(status) / 1000;
-  return { ageSeconds: (nowMs - status.observedAtMs) / 1000, maxAgeSeconds };
 }
 
 function toMessage(

@@ -28,6 +28,7 @@ import {
 } from "../parameters.js";
 import {
   PRICE_TIMEOUT_MS,
+  readUsdPrice,
   toTransferDetailsMessage,
   toTransferStatusMessage,
   warnOfMissingAttestations,
@@ -155,7 +156,7 @@ function toResponse(
 ): ListTransfersResponse {
   const pricesUsd = new Map<string, number>();
   const getPriceUsd = (token: string): number => {
-    const price = pricesUsd.get(token) ?? readPrice(table, token);
+    const price = pricesUsd.get(token) ?? (table === undefined ? 0 : readUsdPrice(table, token));
     pricesUsd.set(token, price);
     return price;
   };
@@ -172,13 +173,4 @@ function toResponse(
     coveredFrom: BigInt(coverage.fromSeconds),
     coveredUntil: BigInt(coverage.untilSeconds),
   };
-}
-
-/** Returns the price of a token; 0 without one. */
-function readPrice(table: PriceTable | undefined, token: string): number {
-  try {
-    return table?.getUsdPrice(token) ?? 0;
-  } catch {
-    return 0;
-  }
 }

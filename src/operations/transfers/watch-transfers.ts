@@ -26,8 +26,8 @@ export function createWatchTransfers(deps: {
   return (request, stream, context) => {
     const network = parseNetwork(request.network);
     const account = parseWatchedAccount(request);
-    const targets = account === undefined ? parseTargets(request, network) : [];
     const isFull = parseIsFullView(request.view);
+    const targets = account === undefined ? parseTargets(request, network, isFull) : [];
     const likelySource = request.fromChain === "" ? "" : parseChain(network, "fromChain", request.fromChain).slug;
     const { resumeToken } = request;
     const { caller } = context;
@@ -47,8 +47,7 @@ function parseWatchedAccount({ account, transferId, transferHash }: WatchTransfe
 }
 
 /** Returns the transfers to watch. @throws ServiceError. */
-function parseTargets({ transferId, transferHash, view }: WatchTransfersRequest, network: Network) {
-  const isFull = parseIsFullView(view);
+function parseTargets({ transferId, transferHash }: WatchTransfersRequest, network: Network, isFull: boolean) {
   const count = transferId.length + transferHash.length;
   if (count === 0) {
     const message = "transferId, transferHash or account is required";
