@@ -43,19 +43,16 @@ export class IndexLookup {
   readonly #network: Network;
   readonly #cctpChains: readonly Chain[];
   readonly #now: () => number;
-  readonly #pollIntervalMs: (chain: Chain) => number;
 
   /**
    * @param network the network that is indexed
    * @param now milliseconds since 1970
-   * @param pollIntervalMs returns the interval at which the index polls a chain
    */
-  constructor(index: LookupIndex, network: Network, now: () => number, pollIntervalMs = getPollIntervalMs) {
+  constructor(index: LookupIndex, network: Network, now: () => number) {
     this.#index = index;
     this.#network = network;
     this.#cctpChains = [...network.chains.values()].filter((chain) => getCctpDomain(chain) !== undefined);
     this.#now = now;
-    this.#pollIntervalMs = pollIntervalMs;
   }
 
   /**
@@ -164,7 +161,7 @@ export class IndexLookup {
     // After the wall clock was set back, an observation lies in the future and is as unreliable as an old one.
     return (
       coverage !== undefined &&
-      Math.abs(this.#now() - coverage.observedAtMs) <= MAX_MISSED_POLLS * this.#pollIntervalMs(chain)
+      Math.abs(this.#now() - coverage.observedAtMs) <= MAX_MISSED_POLLS * getPollIntervalMs(chain)
     );
   }
 

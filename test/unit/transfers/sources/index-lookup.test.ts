@@ -73,12 +73,7 @@ function setup({ isReadable = true, ...contents }: Setup) {
     if (!isReadable) throw new Error("the index cannot be read");
     return read();
   };
-  const lookup = new IndexLookup(
-    { database: { admit }, reader: createReader(contents) },
-    mainnet,
-    () => now,
-    () => 2_000,
-  );
+  const lookup = new IndexLookup({ database: { admit }, reader: createReader(contents) }, mainnet, () => now);
   return {
     byId: (transferId: string = sent.id, more: Partial<LookupContext> = {}) =>
       lookup.findKnownStatus({ transferId, transactionHash: undefined }, createLookupContext(more)),
