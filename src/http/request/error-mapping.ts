@@ -69,7 +69,7 @@ export function toErrorBody(error: ServiceError): string {
 }
 
 /** Converts an error for gRPC, gRPC-Web and Connect. `domain` is the package that defines its reason. */
-export function toConnectError(error: ServiceError, domain: string, { docsUrl }: DocsLocation = {}): ConnectError {
+export function toConnectError(error: ServiceError, domain: string, { docsUrl }: DocsLocation): ConnectError {
   const { reason, field } = error;
   // gRPC percent-encodes messages, which throws for a lone surrogate.
   const message = error.message.replace(/\p{Surrogate}/gu, "\ufffd");
@@ -84,7 +84,7 @@ export function toConnectError(error: ServiceError, domain: string, { docsUrl }:
  * Returns the error for a malformed request. Connect reports some of these as internal or unknown although the caller
  * is at fault. The codes for requests that are too large or unsupported stay.
  */
-export function toMalformedRequestError(error: unknown, domain: string, location: DocsLocation = {}): ConnectError {
+export function toMalformedRequestError(error: unknown, domain: string, location: DocsLocation): ConnectError {
   const connectError = error instanceof ConnectError ? error : undefined;
   // The request is not at fault.
   if (connectError?.cause instanceof ServiceError) return connectError;

@@ -14,7 +14,7 @@ test.each([
 ])("returns reason, message and %s", (_, error) => {
   const { reason, message, field, retryAfterSeconds } = error;
   const details = { reason, message, field, retryAfterSeconds, helpUrl: undefined };
-  expect(getErrorDetails(toConnectError(error, domain))).toEqual(details);
+  expect(getErrorDetails(toConnectError(error, domain, {}))).toEqual(details);
 });
 
 test("returns the link to the documentation, if the operator names it", () => {

@@ -32,7 +32,7 @@ const bookmark = (resumeToken: string) =>
 
 const unreachable = () => new ConnectError("no route", Code.Unavailable);
 const rejected = (...args: ConstructorParameters<typeof ServiceError>) =>
-  toConnectError(new ServiceError(...args), "hop.bridge.v1");
+  toConnectError(new ServiceError(...args), "hop.bridge.v1", {});
 
 /** Sends messages one after the other, and fails where it comes to an error. */
 const sends = (...items: readonly (WatchTransfersResponse | Error)[]): Stream =>

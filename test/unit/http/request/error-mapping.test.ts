@@ -21,16 +21,16 @@ test.each([
 });
 
 test("replaces lone surrogates, which cannot be encoded", () => {
-  const error = toConnectError(new ServiceError("INVALID_PARAMETER", "a\ud800b\u{1F600}"), DOMAIN);
+  const error = toConnectError(new ServiceError("INVALID_PARAMETER", "a\ud800b\u{1F600}"), DOMAIN, {});
   expect(error.rawMessage).toBe("a\ufffdb\u{1F600}");
 });
 
 test("a malformed request has a short message of visible ASCII", () => {
   const long = new ConnectError(`\ud800\n${"x".repeat(1000)}`, Code.Internal);
-  const error = toMalformedRequestError(long, DOMAIN);
+  const error = toMalformedRequestError(long, DOMAIN, {});
   expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: `??${"x".repeat(198)}` });
 });
 
 test("an unknown error of a request is that of its caller", () => {
-  expect(toMalformedRequestError(new Error("anything"), DOMAIN).code).toBe(Code.InvalidArgument);
+  expect(toMalformedRequestError(new Error("anything"), DOMAIN, {}).code).toBe(Code.InvalidArgument);
 });
