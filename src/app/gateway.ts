@@ -51,10 +51,7 @@ export interface Gateway {
 /** Time that requests in progress have to finish after a stop, in addition to the request timeout. */
 const SHUTDOWN_GRACE_MS = 1_000;
 
-/** Requests that may wait for upstreams at the same time; each takes a few kilobytes. */
-const MAX_PENDING_REQUESTS = 10_000;
-
-/** Quotes of batches that may wait at the same time: batches of 200 connections at their largest. Each takes a few kilobytes too. */
+/** Quotes of batches that may wait at the same time: batches of 200 connections at their largest. Each takes a few kilobytes. */
 const MAX_PENDING_BATCH_QUOTES = 20_000;
 
 export interface GatewayOptions {
@@ -91,7 +88,7 @@ export async function createGateway(
       return dependencies.read();
     },
     get load() {
-      return readLoad(parts, quotas, server);
+      return readLoad(parts, server);
     },
     get lostLogLines() {
       return logOutput.countLostLines();
@@ -102,10 +99,6 @@ export async function createGateway(
   };
   const metrics: Metrics = new Metrics(sources, monotonicNow);
   const parts = await composeParts({ config, logger, tracing, metrics, endpointNameKey });
-  const quotas = {
-    requests: new FairQuota(() => MAX_PENDING_REQUESTS),
-    batchQuotes: new FairQuota(() => MAX_PENDING_BATCH_QUOTES),
-  };
   const { blockAges } = parts;
   const dependencies = createDependencyMonitor({
     ...parts,
@@ -119,9 +112,8 @@ export async function createGateway(
   const server: HttpServer = new HttpServer({
     host: config.host,
     port: config.port,
-    services: [mountOperations(metrics, parts, quotas)],
+    services: [mountOperations(metrics, parts)],
     maxTimeoutMs: config.requestTimeoutMs,
-    pendingCalls: quotas.requests,
     documents,
     scheduler: parts.scheduler,
     eventLoop: parts.eventLoop,
@@ -143,7 +135,6 @@ export async function createGateway(
 }
 
 type Parts = Awaited<ReturnType<typeof composeParts>>;
-type Quotas = Readonly<Record<"requests" | "batchQuotes", FairQuota>>;
 type MetricsListener = ReturnType<typeof composeMetricsListener>;
 
 /** The service in this process. */
@@ -261,6 +252,7 @@ async function composeParts({
     scheduler,
     eventLoop,
     reads,
+    batchQuota: new FairQuota(() => MAX_PENDING_BATCH_QUOTES),
     limiter,
     index,
     transfers,
@@ -270,7 +262,7 @@ async function composeParts({
 }
 
 /** Implements the contract. */
-function mountOperations(metrics: Metrics, parts: Parts, quotas: Quotas) {
+function mountOperations(metrics: Metrics, parts: Parts) {
   const { chains, blockAges, offChainSources, quotes, transfers, watcher } = parts;
   const { settings, prices, attestations } = offChainSources;
   const { engine } = quotes;
@@ -281,7 +273,7 @@ function mountOperations(metrics: Metrics, parts: Parts, quotas: Quotas) {
     batchGetQuotes: createBatchGetQuotes({
       settings,
       engine,
-      quoteQuota: quotas.batchQuotes,
+      quoteQuota: parts.batchQuota,
       eventLoop: parts.eventLoop,
       onResults: metrics.onBatchResults,
     }),
@@ -335,13 +327,12 @@ function composeDocuments(
   return { documents, metricsListener };
 }
 
-function readLoad(parts: Parts, quotas: Quotas, server: HttpServer): MetricSources["load"] {
+function readLoad(parts: Parts, server: HttpServer): MetricSources["load"] {
   const { chains, limiter, quotes, watcher, redis, callsPerSecond } = parts;
   return {
     ...server.getLoad(),
     limiter: limiter.load(),
-    pendingRequests: quotas.requests.heldCount(),
-    pendingBatchQuotes: quotas.batchQuotes.heldCount(),
+    pendingBatchQuotes: parts.batchQuota.heldCount(),
     upstreamRequests: chains.countRequestsInFlight(),
     customEndpoints: chains.countCustomEndpoints(),
     callsPerSecond: callsPerSecond ?? 0,

@@ -183,7 +183,7 @@ export const LIMITS: readonly {
         name:
           "requests that wait for upstreams; quotes of batches that wait; wait of a request for the turn of its caller, " +
           "to whom the event loop gives as much time as to each other caller, and before requests that have taken more than 1 or 8 ms or are streams",
-        value: `10,000; 20,000; ${HALF} of each; 5 s`,
+        value: `${count(HTTP.pendingCalls)}; 20,000; ${HALF} of each; 5 s`,
         effect: "`OVERLOADED`, with `Retry-After`; the last before the request is read, and never for a stream",
         metrics: [
           "hop_gateway_requests_pending",

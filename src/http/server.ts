@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
-import type { FairQuota } from "../resilience/fair-quota.js";
+import { FairQuota } from "../resilience/fair-quota.js";
 import { FairScheduler } from "../resilience/fair-scheduler.js";
 import { Scheduler } from "../resilience/scheduler.js";
 import { OverloadManager } from "./admission/overload-manager.js";
@@ -40,8 +40,6 @@ export interface HttpServerOptions {
   readonly services: readonly MountedService[];
   /** Maximum duration of a unary call, in milliseconds. */
   readonly maxTimeoutMs: number;
-  /** Slots of the unary calls that do not respond synchronously. */
-  readonly pendingCalls: FairQuota;
   /** Documents at other paths. Default: none. */
   readonly documents?: Documents;
   /** Called once for each request of any protocol and outcome, when the response is sent or the caller is gone. */
@@ -78,8 +76,8 @@ const DRAIN_SHARE = 0.8;
  *
  * @example
  * const services = [mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })];
- * const limits = { maxTimeoutMs: 10_000, pendingCalls: new FairQuota(() => 10_000) };
- * const server = new HttpServer({ host: "127.0.0.1", port: 0, services, ...limits, log, onInternalError });
+ * const address = { host: "127.0.0.1", port: 0 };
+ * const server = new HttpServer({ ...address, services, maxTimeoutMs: 10_000, log, onInternalError });
  * const { url } = await server.listen();
  */
 export class HttpServer {
@@ -88,6 +86,7 @@ export class HttpServer {
   readonly #draining = new AbortController();
   readonly #overload: OverloadManager;
   readonly #calls = new StreamingCalls(this.#draining.signal);
+  readonly #pendingCalls: FairQuota;
   readonly #streamPlaces: RpcRoutesOptions["places"];
   readonly #requests: InFlightRequests;
   readonly #admission: RequestAdmission;
@@ -106,6 +105,7 @@ export class HttpServer {
     const { scheduler = new Scheduler(), eventLoop = new FairScheduler() } = options;
     const overload = new OverloadManager(limits, scheduler, eventLoop, options.reads);
     this.#overload = overload;
+    this.#pendingCalls = new FairQuota(() => limits.pendingCalls);
     this.#streamPlaces = createStreamPlaces(limits, overload.maxConnections);
     const rateLimiter = options.rateLimit && new RateLimiter(options.rateLimit);
     this.#admission = new RequestAdmission(limits, rateLimiter);
@@ -113,6 +113,7 @@ export class HttpServer {
       {
         ...options,
         eventLoop,
+        pendingCalls: this.#pendingCalls,
         trustProxy,
         countMoreRequests: rateLimiter && ((context, count) => rateLimiter.countMore(context, count)),
       },
@@ -155,7 +156,11 @@ export class HttpServer {
   /** Returns what callers occupy at present. */
   getLoad() {
     const places = Object.values(this.#streamPlaces);
-    return { ...this.#overload.getLoad(), streamingCalls: places.reduce((sum, kind) => sum + kind.openCount, 0) };
+    return {
+      ...this.#overload.getLoad(),
+      pendingRequests: this.#pendingCalls.heldCount(),
+      streamingCalls: places.reduce((sum, kind) => sum + kind.openCount, 0),
+    };
   }
 
   /** Returns the handlers of all paths, and the methods that the fast path for gRPC serves. */

@@ -25,7 +25,7 @@ import type { AccessLogEntry } from "../../src/http/request/request-context.js";
 import { HttpServer } from "../../src/http/server.js";
 import type { CallContext } from "../../src/operations/operation.js";
 import { isFullEffort } from "../support/effort.js";
-import { type AccessLine, flattenEntry, UNLIMITED_CALLS } from "../unit/http/support/test-server.js";
+import { type AccessLine, flattenEntry, LONGEST_TIMER_MS } from "../unit/http/support/test-server.js";
 
 // Two servers with the same operations, one with fast paths and one without. Both must send equal responses to any
 // request (status, headers, trailers, every byte of the body) and log equal entries.
@@ -129,7 +129,7 @@ async function open(fastPaths: boolean) {
   const address = { host: "127.0.0.1", port: 0 };
   const server = new HttpServer({
     ...address,
-    ...UNLIMITED_CALLS,
+    maxTimeoutMs: LONGEST_TIMER_MS,
     services,
     limits,
     log,

@@ -42,6 +42,8 @@ export const DEFAULT_HTTP_LIMITS = {
    * KiB, whether it waits for its response or for its caller.
    */
   totalStreams: 2000,
+  /** Unary calls that do not respond synchronously; at most half of them for one caller. Each takes a few kilobytes. */
+  pendingCalls: 10_000,
   /** Unanswered requests of one HTTP/1.1 connection. Further ones stay unread. */
   pipelinedRequests: 8,
   /** Unanswered requests of all HTTP/1.1 connections beyond the first of each. */

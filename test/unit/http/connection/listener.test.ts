@@ -24,10 +24,10 @@ import {
 } from "../support/raw-client.js";
 import {
   createLargeQuote,
+  LONGEST_TIMER_MS,
   QUOTE_PATH,
   startHoldingServer,
   startTestServer,
-  UNLIMITED_CALLS,
 } from "../support/test-server.js";
 
 const ROUTES = "GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -182,7 +182,7 @@ const createServer = (port: number) =>
     host: "127.0.0.1",
     port,
     services: [],
-    ...UNLIMITED_CALLS,
+    maxTimeoutMs: LONGEST_TIMER_MS,
     log: () => {},
     onInternalError: () => {},
   });

@@ -65,8 +65,9 @@ export interface TestServerOptions {
   readonly fastPaths?: boolean;
 }
 
-/** Deadlines and slots that no call of a test exceeds. */
-export const UNLIMITED_CALLS = { maxTimeoutMs: 2 ** 31 - 1, pendingCalls: new FairQuota(() => 10_000) };
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Deadlines and slots of contexts that no call of a test exceeds. */
+export const UNLIMITED_CALLS = { maxTimeoutMs: LONGEST_TIMER_MS, pendingCalls: new FairQuota(() => 10_000) };
 
 let defaultFastPaths = true;
 
@@ -135,7 +136,7 @@ export async function startTestServer({
   const server = new HttpServer({
     host: "127.0.0.1",
     port: 0,
-    ...UNLIMITED_CALLS,
+    maxTimeoutMs: LONGEST_TIMER_MS,
     services: [bridge(getQuote), kinds, ...(watch === undefined ? [] : [mountWatch(watch)])],
     log: (line) => {
       accessLines.push(flattenEntry(line));
