@@ -44,6 +44,7 @@ export class IndexModule {
   readonly #network = getNetwork("mainnet");
   readonly #scheduler: Scheduler;
   readonly #shutdown = new AbortController();
+  #isMigrating = false;
   #sync: Promise<void> | undefined;
 
   /** @param from where the index begins */
@@ -79,10 +80,11 @@ export class IndexModule {
    */
   async start(): Promise<void> {
     // What only the operator can change ends the start; a server that is away does not: quotes need no index.
-    const isReady = await this.opened.migrate().then(
+    const isReady = await this.#migrate().then(
       () => true,
       (error: unknown) => (isTemporary(error) ? false : this.opened.close().then(() => failStart(error))),
     );
+    if (this.#shutdown.signal.aborted) return;
     await this.opened.watch();
     this.#sync = this.#runSync(isReady).catch((error: unknown) =>
       this.#logger.error({ error: getErrorMessage(error) }, "index sync stopped"),
@@ -93,8 +95,20 @@ export class IndexModule {
   async stop(): Promise<void> {
     this.#scheduler.close();
     this.#shutdown.abort();
+    // One may take ten minutes. It closes the index at its end, and ends with the process.
+    if (this.#isMigrating) return;
     await this.#sync;
     await this.opened.close();
+  }
+
+  async #migrate(): Promise<void> {
+    this.#isMigrating = true;
+    try {
+      await this.opened.migrate();
+    } finally {
+      this.#isMigrating = false;
+      if (this.#shutdown.signal.aborted) await this.opened.close();
+    }
   }
 
   async #runSync(isReady: boolean): Promise<void> {
@@ -119,7 +133,7 @@ export class IndexModule {
     while (!signal.aborted) {
       await sleep(MIGRATION_RETRY_INTERVAL_MS, signal);
       try {
-        return await this.opened.migrate();
+        return await this.#migrate();
       } catch (error) {
         if (!signal.aborted)
           this.#logger.warn({ error: getErrorMessage(error) }, "the index cannot be opened; retrying");

@@ -43,6 +43,7 @@ export class TransferIndex {
   readonly #scheduler = new Scheduler();
   readonly #closing = new AbortController();
   #listening: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
   #coverage: ReadonlyMap<string, IndexCoverage> = new Map();
   #sequence = 0;
 
@@ -95,7 +96,13 @@ export class TransferIndex {
     return status && { ...status, leases: { follow, history: names.length - follow } };
   }
 
-  async close(): Promise<void> {
+  /** Closes the index; does nothing more when it is closed already. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     this.#scheduler.close();
     this.#closing.abort();
     await this.#listening;
