@@ -110,7 +110,14 @@ export class StatusCache {
    * @throws ServiceError as `find`
    */
   async findNow(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    return (await this.#options.index?.findKnownStatus(query, context)) ?? this.find(query, context);
+    const { index } = this.#options;
+    const indexed = index && (await index.findKnownStatus(query, context));
+    if (indexed !== undefined) return indexed;
+    const key = getKey(query, context);
+    const cached = this.#statuses.get(key);
+    // Of an index on a server, which the resolver asks.
+    const isOutdated = index === undefined && cached?.source === "index" && !isImmutableStatus(cached);
+    return isOutdated ? this.#findShared(key, query, copyContext(context)) : this.find(query, context);
   }
 
   /**

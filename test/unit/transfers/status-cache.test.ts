@@ -135,6 +135,21 @@ test("a watch finds what the index has now, not what was cached, and else what t
   expect(await found).toBe(immutable);
 });
 
+test("a watch asks the resolver again for what it has of an index on a server, and shares that lookup", async () => {
+  const { lookups, resolveWith, findNow } = setup();
+  await resolveWith(createStatus({ delivery: undefined, source: "index" }), "1");
+  const found = [findNow("1"), findNow("1")];
+  await flushEventLoop();
+  expect(lookups).toHaveLength(2);
+  const settled = createStatus({ source: "index" });
+  lookups[1]?.resolve(settled);
+  expect(await Promise.all(found)).toEqual([settled, settled]);
+  await findNow("1");
+  await resolveWith(pending, "2");
+  expect(await findNow("2")).toBe(pending);
+  expect(lookups).toHaveLength(3);
+});
+
 describe("a status", () => {
   test.each<[string, ReturnType<typeof createStatus>, number]>([
     ["immutable, for an hour", immutable, 60 * 60_000],
