@@ -27,7 +27,7 @@ module.exports = {
       "http-imports-no-domain-or-integration",
       "transports convert bytes to messages and call operations; they know nothing of Hop",
       { path: "^src/http/" },
-      { path: [DOMAIN, INTEGRATIONS] },
+      { path: [DOMAIN, INTEGRATIONS, "^src/shared-state/"] },
     ),
     forbid(
       "operations-import-no-transport",

@@ -2,7 +2,6 @@ import cluster from "node:cluster";
 import { createRequire } from "node:module";
 import type * as rateLimiterFlexible from "rate-limiter-flexible";
 import { ServiceError } from "../../errors.js";
-import type { RedisStore } from "../../shared-state/redis-store.js";
 import type { RequestContext } from "../request/request-context.js";
 
 /** The number of calls that each caller may make per window. */
@@ -16,7 +15,10 @@ export interface RateLimitOptions {
 }
 
 /** The part of a client for Redis that RateLimiterRedis uses. */
-type RateLimitStore = Pick<RedisStore, "eval">;
+interface RateLimitStore {
+  /** Runs a script. @throws if Redis does not reply within a few milliseconds */
+  eval(script: string, options: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
+}
 
 /** Longest wait for the primary process, which counts for all workers. After it a call is admitted. */
 const COUNT_TIMEOUT_MS = 500;
