@@ -17,7 +17,7 @@ import type { FairScheduler } from "../../resilience/fair-scheduler.js";
 import { isPromise, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { CallContext, Operation } from "../operation.js";
 import { findChainSlug } from "../parameters.js";
-import { describeExceededLimit, describeExceededLimits, toQuoteCachePolicy, toQuoteResponse } from "./get-quote.js";
+import { describeExceededBurnLimit, formatBurnLimitWarning, toQuoteCachePolicy, toQuoteResponse } from "./get-quote.js";
 import {
   assertRouteEnabled,
   assertRouteExists,
@@ -166,7 +166,7 @@ class Batch {
   #unset: number;
   #freshness: QuoteFreshness | undefined = undefined;
   /** The transfers above a burn limit, by the index of their results. */
-  #exceededLimits: string[] | undefined = undefined;
+  #exceededBurnLimits: string[] | undefined = undefined;
   #onComplete: (() => void) | undefined = undefined;
 
   constructor(
@@ -191,8 +191,8 @@ class Batch {
   succeed(index: number, request: QuoteRequest, { quote, freshness }: TimestampedQuote): void {
     if (!this.#set(index, "", { case: "quote", value: toQuoteResponse(request, quote) })) return;
     if (quote.exceededBurnLimit !== undefined) {
-      this.#exceededLimits ??= [];
-      this.#exceededLimits[index] = describeExceededLimit(request, quote, quote.exceededBurnLimit);
+      this.#exceededBurnLimits ??= [];
+      this.#exceededBurnLimits[index] = describeExceededBurnLimit(request, quote, quote.exceededBurnLimit);
     }
     this.#freshness = this.#freshness === undefined ? freshness : combineFreshness(this.#freshness, freshness);
   }
@@ -221,8 +221,8 @@ class Batch {
     // Errors are not kept, and quotes as long as all of them may be.
     const freshness = quotes === this.size ? this.#freshness : undefined;
     this.context.setCachePolicy(freshness === undefined ? "private" : toQuoteCachePolicy(freshness));
-    if (this.#exceededLimits !== undefined) {
-      this.context.addWarning(describeExceededLimits(Object.values(this.#exceededLimits)));
+    if (this.#exceededBurnLimits !== undefined) {
+      this.context.addWarning(formatBurnLimitWarning(Object.values(this.#exceededBurnLimits)));
     }
     onResults?.(this.#counts);
     return { $typeName: BatchGetQuotesResponseSchema.typeName, results: this.#results };

@@ -75,7 +75,7 @@ function respond(
 
 function toResponse(request: QuoteRequest, quote: DetailedQuote, context: CallContext): GetQuoteResponse {
   if (quote.exceededBurnLimit !== undefined) {
-    context.addWarning(describeExceededLimits([describeExceededLimit(request, quote, quote.exceededBurnLimit)]));
+    context.addWarning(formatBurnLimitWarning([describeExceededBurnLimit(request, quote, quote.exceededBurnLimit)]));
   }
   return toQuoteResponse(request, quote);
 }
@@ -164,7 +164,7 @@ function toPricesMessage({
 const MAX_NAMED_TRANSFERS = 20;
 
 /** Names a transfer whose amount is above the burn limit. */
-export function describeExceededLimit(
+export function describeExceededBurnLimit(
   { token, source, destination }: QuoteRequest,
   quote: Quote,
   limit: bigint,
@@ -172,8 +172,11 @@ export function describeExceededLimit(
   return `${token.symbol} ${source.slug}>${destination.slug} ${quote.amountIn} (limit ${limit})`;
 }
 
-/** Returns the warning for transfers that Circle's contracts refuse. @param transfers as `describeExceededLimit` names them */
-export function describeExceededLimits(transfers: readonly string[]): string {
+/**
+ * Returns the warning for transfers that Circle's contracts refuse.
+ * @param transfers as `describeExceededBurnLimit` names them
+ */
+export function formatBurnLimitWarning(transfers: readonly string[]): string {
   const named = transfers.slice(0, MAX_NAMED_TRANSFERS);
   const more = transfers.length > named.length ? [`and ${transfers.length - named.length} more`] : [];
   return `Circle's CCTP V1 burns no such amount in one transfer: ${[...named, ...more].join(", ")}`;

@@ -35,7 +35,7 @@ export function getTokenContracts({ network, token }: QuoteRoute, chain: Chain):
 }
 
 /** Returns an entry of the SDK's address book in lower case. @throws Error for a missing entry. */
-export function requireAddress(value: string | number | undefined): string {
+export function requireContractAddress(value: string | number | undefined): string {
   if (typeof value !== "string") throw new Error("the address book has no such contract");
   return value.toLowerCase();
 }

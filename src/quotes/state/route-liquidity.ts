@@ -3,7 +3,7 @@ import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../hop/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import { isCctpSymbol } from "../../hop/tokens.js";
 import type { ChainState } from "./chain-state.js";
-import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
+import { getTokenContracts, type QuoteRoute, requireContractAddress } from "./quote-request.js";
 import { type ContractRead, createUintRead } from "./read-set.js";
 
 /**
@@ -45,7 +45,7 @@ function planBonderCredit(route: QuoteRoute, settings: FeeSettings): LiquidityPl
   const bonder = settings.bonders[token.symbol]?.[source.slug]?.[destination.slug];
   if (bonder === undefined || !isAddress(bonder)) return createFixedPlan(UNKNOWN);
   const { l1Bridge, l2Bridge } = getTokenContracts(route, destination);
-  const to = requireAddress(l1Bridge ?? l2Bridge);
+  const to = requireContractAddress(l1Bridge ?? l2Bridge);
   const credit = createUintRead({ to, data: getCreditSelector + encodeWord(bonder) }, true);
   const debit = createUintRead({ to, data: getDebitSelector + encodeWord(bonder) }, true);
   return {

@@ -14,7 +14,7 @@ import { CCTP_FALLBACK_GAS, CCTP_GAS_MARGIN, computeMinBonderFee, getBondFallbac
 import type { BridgeSnapshot, CctpSnapshot, DeliveryCost, RouteSnapshot } from "../math/route-snapshot.js";
 import type { StableSwapPool } from "../math/stable-swap.js";
 import type { ChainState } from "./chain-state.js";
-import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
+import { getTokenContracts, type QuoteRoute, requireContractAddress } from "./quote-request.js";
 import {
   addContractReads,
   type ContractRead,
@@ -55,7 +55,7 @@ function buildBondTransaction(
   const distributes = hasPools && !destination.isL1;
   return {
     from: bonder?.toLowerCase(),
-    to: requireAddress(bridge.l1Bridge ?? bridge.l2Bridge),
+    to: requireContractAddress(bridge.l1Bridge ?? bridge.l2Bridge),
     calldata: distributes
       ? bondWithdrawalAndDistributeSelector + SAMPLE_TRANSFER_WORDS + encodeWord(0n)
       : bondWithdrawalSelector + SAMPLE_TRANSFER_WORDS,
@@ -73,7 +73,7 @@ export function buildMintTransaction(route: QuoteRoute, attestation: string): De
   if (message === undefined || !/^0x([0-9a-f]{2})*$/i.test(attestation)) return undefined;
   return {
     from: undefined,
-    to: requireAddress(getTokenContracts(route, destination).cctpMessageTransmitter),
+    to: requireContractAddress(getTokenContracts(route, destination).cctpMessageTransmitter),
     calldata: encodeReceiveMessageCall(message.bytes, attestation),
     deadlineSeconds: undefined,
     fallbackGas: CCTP_FALLBACK_GAS,
@@ -240,7 +240,7 @@ function buildSnapshotBase(route: QuoteRoute, settings: FeeSettings) {
 /** Plans the read of the token's pool on a chain; L1 has none. */
 function planPoolRead(route: QuoteRoute, chain: Chain): ContractRead<StableSwapPool> | undefined {
   if (chain.isL1) return undefined;
-  return createPoolRead(requireAddress(getTokenContracts(route, chain).l2SaddleSwap), route.token.decimals);
+  return createPoolRead(requireContractAddress(getTokenContracts(route, chain).l2SaddleSwap), route.token.decimals);
 }
 
 // Which fees of the settings and contracts apply to a route. Each doc comment names the SDK function that it mirrors.
@@ -259,14 +259,14 @@ function planMinBonderFeeRead(route: QuoteRoute): ContractRead<bigint> | undefin
   const { network, token, source } = route;
   const applies = network.slug !== "mainnet" || (token.symbol === "ETH" && MIN_ETH_FEE_SLUGS.has(source.slug));
   if (source.isL1 || !applies || isExemptFromMinFee(route)) return undefined;
-  const to = requireAddress(getTokenContracts(route, source).l2Bridge);
+  const to = requireContractAddress(getTokenContracts(route, source).l2Bridge);
   return createUintRead({ to, data: minBonderFeeAbsoluteSelector });
 }
 
 /** Plans the read of the minimum fee of the source's CCTP bridge (SDK: getSendData for CCTP). */
 function planCctpMinFeeRead(route: QuoteRoute): ContractRead<bigint> {
   const { cctpL1Bridge, cctpL2Bridge } = getTokenContracts(route, route.source);
-  return createUintRead({ to: requireAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector });
+  return createUintRead({ to: requireContractAddress(cctpL1Bridge ?? cctpL2Bridge), data: minBonderFeeSelector });
 }
 
 /** DAI to gnosis has no minimum fee if requested as `DAI`, not as an alias (SDK: getBonderFeeAbsolute). */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { getTokenContracts, requireAddress } from "../../../../src/quotes/state/quote-request.js";
+import { getTokenContracts, requireContractAddress } from "../../../../src/quotes/state/quote-request.js";
 import { findQuoteRoute } from "../../../support/stubs/quote-routes.js";
 
 test("a token has the contracts of its chain, or none", () => {
@@ -10,8 +10,8 @@ test("a token has the contracts of its chain, or none", () => {
 });
 
 test("addresses are compared in lower case, and must be there", () => {
-  expect(requireAddress("0xAb")).toBe("0xab");
+  expect(requireContractAddress("0xAb")).toBe("0xab");
   for (const missing of [undefined, 7]) {
-    expect(() => requireAddress(missing)).toThrow("the address book has no such contract");
+    expect(() => requireContractAddress(missing)).toThrow("the address book has no such contract");
   }
 });
