@@ -255,11 +255,11 @@ export function getPriceUsd(
   const table = prices.peekTable([token]);
   return table === undefined
     ? withTimeoutOrFallback(prices.getUsdPrice(token), getTimeoutMs(), 0)
-    : readUsdPrice(table, token);
+    : getUsdPriceOrZero(table, token);
 }
 
 /** Returns the price of a token; 0 without one. */
-export function readUsdPrice(table: PriceTable, token: string): number {
+export function getUsdPriceOrZero(table: PriceTable, token: string): number {
   try {
     return table.getUsdPrice(token);
   } catch {

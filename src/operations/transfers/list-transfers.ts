@@ -27,8 +27,8 @@ import {
   requireParameter,
 } from "../parameters.js";
 import {
+  getUsdPriceOrZero,
   PRICE_TIMEOUT_MS,
-  readUsdPrice,
   toTransferDetailsMessage,
   toTransferStatusMessage,
   warnOfMissingAttestations,
@@ -156,7 +156,7 @@ function toResponse(
 ): ListTransfersResponse {
   const pricesUsd = new Map<string, number>();
   const getPriceUsd = (token: string): number => {
-    const price = pricesUsd.get(token) ?? (table === undefined ? 0 : readUsdPrice(table, token));
+    const price = pricesUsd.get(token) ?? (table === undefined ? 0 : getUsdPriceOrZero(table, token));
     pricesUsd.set(token, price);
     return price;
   };
