@@ -2,7 +2,7 @@ import { ABANDONED } from "../../resilience/abort-scope.js";
 import { getRetryDelayMs } from "./chain-poller.js";
 import { type ChangeMark, decodeAccountToken, encodeAccountToken } from "./resume-token.js";
 import { MAX_CATCH_UP_SECONDS } from "./transfer-watch.js";
-import { type WatchLife, WatchLifecycle, type WatchSink } from "./watch-lifecycle.js";
+import { WatchLifecycle, type WatchLifecycleOptions, type WatchSink } from "./watch-lifecycle.js";
 import {
   type AccountSnapshot,
   type AccountSubscription,
@@ -48,8 +48,13 @@ export class AccountWatch<M> extends WatchLifecycle<M> {
   #waiting: readonly TransferKey[] = NONE;
 
   /** @throws ServiceError INVALID_PARAMETER for a bad resume token */
-  constructor(request: AccountWatchRequest, sink: WatchSink<M>, states: WatchedAccounts<M>, life: WatchLife) {
-    super(sink, life);
+  constructor(
+    request: AccountWatchRequest,
+    sink: WatchSink<M>,
+    states: WatchedAccounts<M>,
+    options: WatchLifecycleOptions,
+  ) {
+    super(sink, options);
     this.#request = request;
     this.#states = states;
     const { resumeToken, queryDigest } = request;

@@ -8,7 +8,7 @@ import {
   getFingerprintStage,
   type TargetProgress,
 } from "./resume-token.js";
-import { type WatchLife, WatchLifecycle, type WatchSink, type WatchTarget } from "./watch-lifecycle.js";
+import { WatchLifecycle, type WatchLifecycleOptions, type WatchSink, type WatchTarget } from "./watch-lifecycle.js";
 
 export interface TransferWatchRequest {
   /** In the order that the resume token counts them. */
@@ -45,8 +45,13 @@ export class TransferWatch<M> extends WatchLifecycle<M> {
   #tokenAt = 0;
 
   /** @throws ServiceError INVALID_PARAMETER for a bad resume token */
-  constructor(request: TransferWatchRequest, sink: WatchSink<M>, followers: Followers<M>, life: WatchLife) {
-    super(sink, life);
+  constructor(
+    request: TransferWatchRequest,
+    sink: WatchSink<M>,
+    followers: Followers<M>,
+    options: WatchLifecycleOptions,
+  ) {
+    super(sink, options);
     this.#request = request;
     this.#followers = followers;
     const { targets, resumeToken, queryDigest } = request;

@@ -6,7 +6,13 @@ import type { ChangeHistory } from "./change-history.js";
 import { type Followers, formatTarget } from "./followers.js";
 import { computeQueryDigest } from "./resume-token.js";
 import { TransferWatch, type TransferWatchRequest } from "./transfer-watch.js";
-import type { WatchEventKind, WatchLife, WatchLifecycle, WatchSink, WatchTarget } from "./watch-lifecycle.js";
+import type {
+  WatchEventKind,
+  WatchLifecycle,
+  WatchLifecycleOptions,
+  WatchSink,
+  WatchTarget,
+} from "./watch-lifecycle.js";
 import type { WatchedAccounts } from "./watched-accounts.js";
 
 export type WatchQuery = Omit<TransferWatchRequest, "queryDigest">;
@@ -70,7 +76,7 @@ export class TransferWatcher<M> {
     const texts = [...byText.keys()].sort();
     const targets = texts.map((text) => byText.get(text) as WatchTarget);
     const request = { targets, queryDigest: computeQueryDigest(texts), resumeToken, likelySource, caller };
-    return this.#start(caller, targets.length, (life) => new TransferWatch(request, sink, followers, life));
+    return this.#start(caller, targets.length, (options) => new TransferWatch(request, sink, followers, options));
   }
 
   /**
@@ -84,7 +90,7 @@ export class TransferWatcher<M> {
       throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
     const queryDigest = computeQueryDigest([`${network.slug} ${isFull ? "FULL" : "BASIC"} account ${account}`]);
     const request = { ...query, queryDigest, number: this.#created++ };
-    return this.#start(caller, 1, (life) => new AccountWatch(request, sink, accounts, life));
+    return this.#start(caller, 1, (options) => new AccountWatch(request, sink, accounts, options));
   }
 
   /** Counts the open watches, the distinct targets, those among them that nobody knows, and the distinct accounts. */
@@ -100,12 +106,16 @@ export class TransferWatcher<M> {
   }
 
   /** Creates and starts a watch within the limits. */
-  #start(caller: string, targetCount: number, create: (life: WatchLife) => WatchLifecycle<M>): OpenWatch {
+  #start(
+    caller: string,
+    targetCount: number,
+    create: (options: WatchLifecycleOptions) => WatchLifecycle<M>,
+  ): OpenWatch {
     this.#assertSpace(caller);
     const releaseTargets = this.#acquireTargets(caller, targetCount);
     const { maxLifetimeMs, followers, history, onEvent } = this.#options;
     let watch: WatchLifecycle<M> | undefined;
-    const life = {
+    const options = {
       lifetimeMs: this.#withJitter(maxLifetimeMs, LIFETIME_JITTER),
       bookmarkMs: this.#withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
       now: followers.now,
@@ -116,7 +126,7 @@ export class TransferWatcher<M> {
       },
     };
     try {
-      watch = create(life);
+      watch = create(options);
       this.#add(caller, watch);
       history.start();
       watch.start();

@@ -28,7 +28,7 @@ export interface WatchSink<M> {
 }
 
 /** The bounds of a watch, and who is told of its events. Times are milliseconds. */
-export interface WatchLife {
+export interface WatchLifecycleOptions {
   readonly lifetimeMs: number;
   /** Longest silence. */
   readonly bookmarkMs: number;
@@ -53,15 +53,15 @@ export abstract class WatchLifecycle<M> {
   protected isOpen = true;
   protected hasSent = false;
   protected readonly openedAt: number;
-  readonly #life: WatchLife;
+  readonly #options: WatchLifecycleOptions;
   #lastSentAt: number;
 
   constructor(
     protected readonly sink: WatchSink<M>,
-    life: WatchLife,
+    options: WatchLifecycleOptions,
   ) {
-    this.#life = life;
-    this.openedAt = life.now();
+    this.#options = options;
+    this.openedAt = options.now();
     this.#lastSentAt = this.openedAt;
   }
 
@@ -95,7 +95,7 @@ export abstract class WatchLifecycle<M> {
     if (!this.isOpen) return;
     this.isOpen = false;
     this.release();
-    this.#life.onClose();
+    this.#options.onClose();
   }
 
   /** Does what is due, and sets `dueAt` anew. */
@@ -106,7 +106,7 @@ export abstract class WatchLifecycle<M> {
     }
     this.onDue(now);
     if (!this.isOpen) return;
-    if (now - this.#lastSentAt >= this.#life.bookmarkMs) {
+    if (now - this.#lastSentAt >= this.#options.bookmarkMs) {
       if (!this.sink.isReady()) {
         this.dueAt = now + NOT_READY_RETRY_MS;
         return;
@@ -118,13 +118,13 @@ export abstract class WatchLifecycle<M> {
 
   /** Sets `dueAt`: after what is due next has changed to an earlier time. */
   protected reschedule(): void {
-    this.dueAt = Math.min(this.#lastSentAt + this.#life.bookmarkMs, this.#getEndsAt(), this.getNextDueAt());
+    this.dueAt = Math.min(this.#lastSentAt + this.#options.bookmarkMs, this.#getEndsAt(), this.getNextDueAt());
   }
 
   protected send(event: WatchEvent<M>, resumeToken: string): void {
     this.hasSent = true;
-    this.#lastSentAt = this.#life.now();
-    this.#life.onEvent(event.kind);
+    this.#lastSentAt = this.#options.now();
+    this.#options.onEvent(event.kind);
     this.sink.send(event, resumeToken);
   }
 
@@ -133,6 +133,6 @@ export abstract class WatchLifecycle<M> {
   }
 
   #getEndsAt(): number {
-    return this.openedAt + this.#life.lifetimeMs;
+    return this.openedAt + this.#options.lifetimeMs;
   }
 }
