@@ -106,6 +106,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await waitForQuote(page);
     await page.locator("#quote-amount").fill("26");
     await page.locator("#link-chains").click();
+    await expect.poll(() => page.title()).toBe("Chains · hop-gateway");
     // Longer than the debounce of the form.
     await page.waitForTimeout(700);
     expect(await page.title()).toBe("Chains · hop-gateway");
