@@ -25,6 +25,7 @@ const PAUSE_MS = 300;
 /** One service with its own upstreams, and what its rounds measured. */
 interface Candidate {
   readonly workers: number;
+  readonly redis: Awaited<ReturnType<typeof startRedis>>;
   readonly upstreams: ProxiedUpstreams;
   readonly service: ServiceProcess;
   readonly perSecond: number[];
@@ -33,12 +34,13 @@ interface Candidate {
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   await enableIntervalMining(environment);
-  const redis = await startRedis();
   const candidates: Candidate[] = [];
   for (const workers of WORKER_COUNTS) {
     const upstreams = await proxyUpstreams(environment);
+    // Of its own: in one Redis, the service that is not loaded would go on reading for the other one.
+    const redis = await startRedis();
     const service = await startService({ ...upstreams.environment, WORKERS: `${workers}`, SHARED_STATE: redis.url });
-    candidates.push({ workers, upstreams, service, perSecond: [], upstreamPerSecond: [] });
+    candidates.push({ workers, redis, upstreams, service, perSecond: [], upstreamPerSecond: [] });
   }
   try {
     const load = await createQuoteLoad(candidates);
@@ -51,11 +53,11 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
     }
     printTable(candidates, load);
   } finally {
-    for (const { service, upstreams } of candidates) {
+    for (const { service, upstreams, redis } of candidates) {
       await service.stop();
       await upstreams.close();
+      await redis.close();
     }
-    await redis.close();
   }
 }
 
