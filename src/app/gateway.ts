@@ -217,6 +217,8 @@ async function composeParts({
   const turnClocks = createTurnClocks(SYSTEM_CLOCKS);
   const { chains, blockAges } = composeChains({ config, clocks: turnClocks, metrics, tracing, logger, ...endpoints });
   const clocks = blockAges === undefined ? turnClocks : { ...turnClocks, now: () => blockAges.now() };
+  // It may be refused: before there is a connection to Redis, which somebody would have to close.
+  const index = config.index && (await openIndex(config.index.location, logger));
   const { cache: sharedCache, redis } = (await composeSharedState(config, logger)) ?? {};
   const offChainSources = new OffChainSources({ config, chains, logger, clocks, sharedCache });
   const scheduler = new Scheduler({ onError: (err, job) => logger.error({ err, job }, "a periodic job failed") });
@@ -224,7 +226,6 @@ async function composeParts({
   const reads = new ReadTurns();
   const limiter = new AdaptiveLimiter(monotonicNow);
   const { attestations } = offChainSources;
-  const index = config.index && (await openIndex(config.index.location, logger));
   const sources = { chains, openedIndex: index, attestations, sharedCache };
   const transfers = new TransfersModule({ config, ...sources, limiter, metrics, logger });
   const deliveryTimes = transfers.index?.deliveryTimes;
