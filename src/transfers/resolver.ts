@@ -22,18 +22,26 @@ const DEADLINE_MARGIN_MS = 50;
  * fail; when they answer, the resolver does not wait for it.
  */
 export class SourcesResolver implements TransferSource {
+  readonly #chain: Pick<ChainSource, "resolve" | "resolveStatus">;
+  readonly #index: Pick<IndexLookup, "ask"> | undefined;
+  readonly #explorer: TransferSource | undefined;
+
   /**
    * @param index undefined when there is no index
    * @param explorer undefined when the explorer is disabled
    */
   constructor(
-    private readonly chain: Pick<ChainSource, "resolve" | "resolveStatus">,
-    private readonly index: Pick<IndexLookup, "ask"> | undefined,
-    private readonly explorer: TransferSource | undefined,
-  ) {}
+    chain: Pick<ChainSource, "resolve" | "resolveStatus">,
+    index: Pick<IndexLookup, "ask"> | undefined,
+    explorer: TransferSource | undefined,
+  ) {
+    this.#chain = chain;
+    this.#index = index;
+    this.#explorer = explorer;
+  }
 
   async resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
-    const indexed = this.index && (await this.index.ask(query, context));
+    const indexed = this.#index && (await this.#index.ask(query, context));
     if (indexed?.status !== undefined) return indexed.status;
     const { signal, remainingMs } = context;
     const lookupScope = createAbortScope(signal);
@@ -56,7 +64,7 @@ export class SourcesResolver implements TransferSource {
     try {
       const send = indexed?.send;
       const status = await (send !== undefined
-        ? this.chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
+        ? this.#chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
         : this.#findOnChains(query, explorerLookup, chainContext));
       return status && addPrice(status, explorerStatus);
     } catch (error) {
@@ -78,7 +86,7 @@ export class SourcesResolver implements TransferSource {
   /** Queries the explorer; returns undefined also when it fails. */
   async #queryExplorer(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
     try {
-      return await this.explorer?.resolve(query, context);
+      return await this.#explorer?.resolve(query, context);
     } catch {
       return undefined;
     }
@@ -93,14 +101,14 @@ export class SourcesResolver implements TransferSource {
     explorerLookup: Promise<LookupResult>,
     context: LookupContext,
   ): Promise<LookupResult> {
-    const search = this.chain.resolve(query, context);
+    const search = this.#chain.resolve(query, context);
     // For a nonce the explorer returns one transfer where the chains may have several.
     if (query.transactionHash !== undefined || isCctpNonce(query.transferId ?? "")) return search;
     const verifiedHint = explorerLookup
       .then(async (hint) => {
         const hash = hint?.sent.transactionHash;
         if (hash === undefined) return undefined;
-        const status = await this.chain.resolve({ ...query, transactionHash: hash }, context);
+        const status = await this.#chain.resolve({ ...query, transactionHash: hash }, context);
         // If the hash is that of the delivering transaction, the answer lists other sibling transfers.
         return status?.sent.transactionHash === hash ? status : undefined;
       })
